@@ -1,0 +1,20 @@
+"""The Plackett-Luce model: the teacher's order, the weights of the choices, their likelihood and its gradient.
+
+Everything here works on flat rows, `[N, C]`, and knows nothing of reductions, modules or devices' kernels.
+"""
+
+from plackett.choice.gradient import attach_gradient, wants_gradient
+from plackett.choice.likelihood import Choices, choice_likelihood
+from plackett.choice.order import teacher_order
+from plackett.choice.weights import WEIGHTS, ChoiceWeights, choice_weights
+
+__all__ = [
+    "WEIGHTS",
+    "ChoiceWeights",
+    "Choices",
+    "attach_gradient",
+    "choice_likelihood",
+    "choice_weights",
+    "teacher_order",
+    "wants_gradient",
+]

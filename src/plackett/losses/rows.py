@@ -1,0 +1,53 @@
+"""From a loss a row to the number a user asked for: which rows count, and what divides them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+Reduction = Literal["mean", "sum", "none"]
+
+
+def rows_that_count(target: Tensor | None, mask: Tensor | None, ignore_index: int = -100) -> Tensor | None:
+    """`[...]` bool, True = counts; None where every row does, which only a call without target and mask can promise."""
+    keep = None
+    if target is not None and not target.is_floating_point():
+        keep = target != ignore_index
+    if mask is not None:
+        keep = mask if keep is None else keep & mask
+    return keep
+
+
+def keep_rows(logits: Tensor, keep: Tensor | None) -> Tensor:
+    """`logits` `[..., C]` with zeros in rows that do not count, so that whatever stands there reaches nobody."""
+    return logits if keep is None else torch.where(keep.unsqueeze(-1), logits, 0.0)
+
+
+def reduce_rows(
+    rows: Tensor, keep: Tensor | None = None, reduction: Reduction = "mean", num_items: float | Tensor | None = None
+) -> Tensor:
+    """Reduces a loss a row; "mean" is over the rows that count, or over `num_items` where it is given.
+
+    >>> reduce_rows(torch.tensor([1.0, 3.0, 100.0]), torch.tensor([True, True, False]))
+    tensor(2.)
+    """
+    if keep is not None:
+        rows = torch.where(keep, rows, 0.0)
+    if reduction == "none":
+        return rows
+    total = rows.sum()
+    return total if reduction == "sum" else total / divisor(rows, keep, num_items)
+
+
+def divisor(rows: Tensor, keep: Tensor | None, num_items: float | Tensor | None) -> float | Tensor:
+    """What a mean divides by; at least 1, so that a batch in which nothing counts is a zero with a graph, not NaN."""
+    if num_items is not None:
+        return num_items
+    return max(1, rows.numel()) if keep is None else keep.sum().clamp_min(1)
+
+
+def compute_dtype(*tensors: Tensor) -> torch.dtype:
+    """Half precision in, float32 inside; float64 stays."""
+    return torch.float64 if any(t.dtype == torch.float64 for t in tensors) else torch.float32
