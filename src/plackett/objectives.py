@@ -1,0 +1,208 @@
+"""A weighted sum of losses built from a mapping, with every term reported by name.
+
+>>> import torch
+>>> objective = Objective({"ce": 0.1, "kd": {"weight": 0.9, "temperature": 2.0}})
+>>> student, teacher = torch.tensor([[2.0, 1.0, 0.0]]), torch.tensor([[3.0, 1.0, 2.0]])
+>>> total, terms = objective(student, teacher, torch.tensor([0]))
+>>> round(total.item(), 4), {name: round(value.item(), 4) for name, value in terms.items()}
+(0.2583, {'ce': 0.4076, 'kd': 0.2417})
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from plackett import losses, modules
+from plackett.errors import InputError, did_you_mean
+from plackett.losses import registry
+from plackett.losses.registry import Loss
+from plackett.losses.rows import rows_that_count
+from plackett.losses.standardize import standardize
+
+# What a term may say besides its loss's own options.
+_OWN_KEYS = ("loss", "weight", "warmup_epochs", "standardize", "taps")
+_STANDARDIZE = ("student", "teacher", "both")
+
+Features = Mapping[str, Tensor] | Sequence[Tensor] | Tensor
+
+
+class Outcome(NamedTuple):
+    """What an objective returns: the weighted `total` to differentiate, and each term before its weight."""
+
+    total: Tensor
+    terms: dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class _Term:
+    loss: Loss
+    weight: float
+    warmup_epochs: float
+    standardize: str | None
+    taps: tuple[str, ...]
+
+
+class Objective(nn.Module):
+    """A weighted sum of losses.
+
+    Args:
+        terms: name -> weight, or name -> `{"weight": w, ...options of the loss}`. Besides the loss's own options a term
+            takes `warmup_epochs` (its weight grows linearly to w over so many epochs, as DKD was published),
+            `standardize` ("student", "teacher" or "both": z-score those logits first), `taps` (which named features a
+            feature loss reads, in order; all by default) and `loss` (where the term's name is not the loss's).
+        ignore_index: label of rows that count in no term.
+
+    A FitNet or VID term has parameters of its own: give the optimiser `objective.parameters()` too.
+    """
+
+    def __init__(self, terms: Mapping[str, float | Mapping[str, Any]], *, ignore_index: int = -100) -> None:
+        super().__init__()
+        if not isinstance(terms, Mapping) or not terms:
+            raise InputError('An objective needs at least one term, e.g. Objective({"pld": 1.0}).')
+        self.ignore_index = ignore_index
+        self._terms: dict[str, _Term] = {}
+        self.losses = nn.ModuleDict()
+        for name, given in terms.items():
+            self._terms[name], options = _parse(name, given)
+            entry = self._terms[name].loss
+            if "ignore_index" in entry.options:
+                options.setdefault("ignore_index", ignore_index)
+            self.losses[name] = modules.create(entry.name, **options)
+        # On the device, so that a schedule reaches a captured graph; not saved: `set_epoch` restores it.
+        self.register_buffer("warmup", torch.ones(len(self._terms)), persistent=False)
+        self.warmup: Tensor
+        self.set_epoch(0)
+
+    @property
+    def reads_teacher(self) -> bool:
+        return any(term.loss.reads_teacher for term in self._terms.values())
+
+    @property
+    def reads_features(self) -> bool:
+        return any(term.loss.features for term in self._terms.values())
+
+    @property
+    def taps(self) -> tuple[str, ...]:
+        """Every feature named by a term, once."""
+        return tuple(dict.fromkeys(tap for term in self._terms.values() for tap in term.taps))
+
+    def set_epoch(self, epoch: float) -> None:
+        """Tells scheduled weights which epoch begins, counted from 0."""
+        for i, term in enumerate(self._terms.values()):
+            if term.warmup_epochs:
+                self.warmup[i].fill_(min(1.0, (epoch + 1) / term.warmup_epochs))
+
+    def forward(
+        self,
+        student: Tensor,
+        teacher: Tensor | None = None,
+        target: Tensor | None = None,
+        *,
+        student_features: Features | None = None,
+        teacher_features: Features | None = None,
+        mask: Tensor | None = None,
+        num_items: float | Tensor | None = None,
+    ) -> Outcome:
+        """The total and every term, of logits `[..., C]` and, where a term reads them, features."""
+        counts = rows_that_count(target, mask, self.ignore_index)
+        values: dict[str, Tensor] = {}
+        total: Tensor | None = None
+        for i, (name, term) in enumerate(self._terms.items()):
+            if term.loss.features:
+                pair = _features(name, term, student_features, teacher_features)
+                given: dict[str, Any] = dict(zip(("student", "teacher"), pair, strict=True))
+                rows = counts if counts is not None and counts.dim() == 1 else None
+            else:
+                logits = _standardized(term, student, teacher)
+                given = {n: v for n, v in {**logits, "target": target}.items() if n in term.loss.tensors}
+                # A loss that reads the target finds the ignored rows in it; one that does not is told.
+                rows = mask if term.loss.reads_target else counts
+            value = self.losses[name](**given, mask=rows, num_items=num_items)
+            values[name] = value.detach()
+            weighted = value * term.weight
+            if term.warmup_epochs:
+                weighted = weighted * self.warmup[i]
+            total = weighted if total is None else total + weighted
+        assert total is not None
+        return Outcome(total, values)
+
+    def extra_repr(self) -> str:
+        shown = [f"{n}: {t.weight:g}" + (f" after {t.warmup_epochs:g} epochs" if t.warmup_epochs else "")
+                 for n, t in self._terms.items()]  # fmt: skip
+        return "weights: " + ", ".join(shown)
+
+
+def _parse(name: str, given: float | Mapping[str, Any]) -> tuple[_Term, dict[str, Any]]:
+    said = dict(given) if isinstance(given, Mapping) else {"weight": given}
+    own = {key: said.pop(key) for key in _OWN_KEYS if key in said}
+    loss_name = own.get("loss", name)
+    if "loss" not in own and name not in losses.names() and name != "cross_entropy":
+        raise InputError(
+            f"Objective term {name!r} is not the name of a loss; {did_you_mean(name, losses.names())}. "
+            "For a name of your own add 'loss'."
+        )
+    entry = registry.get(loss_name)
+    known = [*entry.options, *_OWN_KEYS]
+    for key in said:
+        if key not in entry.options:
+            raise InputError(f"Objective term {name!r} has no option {key!r}; {did_you_mean(key, known)}.")
+    for key, allowed in (("reduction", ("mean", "sum")), ("return_left_out", (False,))):
+        if said.get(key, allowed[0]) not in allowed:
+            raise InputError(f"Objective term {name!r}: {key}={said[key]!r} does not give one number to add up.")
+    weight = _number(name, "weight", own.get("weight", 1.0))
+    warmup = _number(name, "warmup_epochs", own.get("warmup_epochs", 0))
+    if warmup < 0:
+        raise InputError(f"Objective term {name!r}: warmup_epochs must be at least 0, not {warmup:g}.")
+    which = own.get("standardize")
+    if which is not None and (which not in _STANDARDIZE or entry.features):
+        raise InputError(
+            f"Objective term {name!r}: standardize={which!r} is not possible; it applies to logits of "
+            f"{did_you_mean(which, _STANDARDIZE)}."
+        )
+    taps = own.get("taps", ())
+    if taps and not entry.features:
+        raise InputError(f"Objective term {name!r} reads logits, not features; take 'taps' away.")
+    taps = (taps,) if isinstance(taps, str) else tuple(taps)
+    return _Term(entry, weight, warmup, which, taps), said
+
+
+def _number(name: str, key: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InputError(f"Objective term {name!r}: {key} must be a finite number, not {value!r}.")
+    return float(value)
+
+
+def _standardized(term: _Term, student: Tensor, teacher: Tensor | None) -> dict[str, Tensor | None]:
+    if term.standardize in ("student", "both"):
+        student = standardize(student, offered=None if teacher is None else teacher > -torch.inf)
+    if term.standardize in ("teacher", "both") and teacher is not None:
+        teacher = standardize(teacher)
+    return {"student": student, "teacher": teacher}
+
+
+def _features(name: str, term: _Term, student: Features | None, teacher: Features | None) -> tuple[Any, Any]:
+    if student is None or teacher is None:
+        raise InputError(
+            f"Objective term {name!r} reads features; call the objective with student_features and teacher_features."
+        )
+    return _pick(name, term, "student_features", student), _pick(name, term, "teacher_features", teacher)
+
+
+def _pick(name: str, term: _Term, which: str, features: Features) -> Any:
+    if not isinstance(features, Mapping):
+        if term.taps:
+            raise InputError(
+                f"Objective term {name!r} names its taps, so {which} must be a mapping from name to feature."
+            )
+        return features
+    wanted = term.taps or tuple(features)
+    for tap in wanted:
+        if tap not in features:
+            raise InputError(f"Objective term {name!r}: {which} has no {tap!r}; {did_you_mean(tap, features)}.")
+    return [features[tap] for tap in wanted]
