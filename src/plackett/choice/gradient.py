@@ -38,7 +38,9 @@ class _KnownGradient(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None, None]:
         (gradient,) = ctx.saved_tensors
-        scaled: Tensor = _ScaleOnce.apply(gradient, upstream[0])  # type: ignore[no-untyped-call]
+        # Stands for the student, so that a second derivative arrives at the refusal below rather than at silence.
+        student = torch.empty(0, requires_grad=torch.is_grad_enabled())
+        scaled: Tensor = _ScaleOnce.apply(gradient, upstream[0], student)  # type: ignore[no-untyped-call]
         return scaled, None, None
 
 
@@ -48,7 +50,7 @@ class _ScaleOnce(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(gradient: Tensor, upstream: Tensor) -> Tensor:
+    def forward(gradient: Tensor, upstream: Tensor, student: Tensor) -> Tensor:
         scale = upstream.unsqueeze(-1)
         if gradient.dtype == scale.dtype:
             return gradient * scale
@@ -56,9 +58,9 @@ class _ScaleOnce(torch.autograd.Function):
         return torch.mul(gradient, scale, out=torch.empty_like(gradient))
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         pass
 
     @staticmethod
-    def backward(ctx: Any, *upstream: Tensor) -> tuple[None, None]:
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[None, None, None]:
         raise NotImplementedError(_ONCE)

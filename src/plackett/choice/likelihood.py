@@ -1,12 +1,15 @@
 """The weighted Plackett-Luce likelihood of an order, and its gradient in closed form.
 
-    L     = sum_k a_k (phi_k - s_pi_k),    phi_k = log X_k,    X_k = sum of exp(s) over what is left at choice k
-    dL/ds_i = exp(s_i) W_i - a_rank(i),    W_i   = sum_{k <= rank(i)} a_k / X_k
+With e_i = exp(s_i), X_k the sum of e over what is left at choice k, and r_i the rank of class i:
 
-One suffix scan for X, one prefix scan for W; no autograd graph. What is left at choice k:
+    L       = sum_k a_k (log X_k - s_pi_k)   = sum_k a_k log(1 + X_{k+1} / e_pi_k)
+    dL/ds_i = e_i sum_{k <= r_i} a_k / X_k - a_{r_i}   = e_i sum_{k < r_i} a_k / X_k - a_{r_i} X_{r_i + 1} / X_{r_i}
 
-- k = 1 with a label: all of the student's classes;
-- otherwise: the classes that the teacher offers and that were not chosen before.
+The right-hand forms are the ones computed: a student that is nearly right leaves X_{k+1} / e_pi_k far below 1, and the
+left-hand ones would round it away. One suffix scan for X, one prefix scan for a / X; no autograd graph.
+
+What is left at choice k: with a label and k = 1, all of the student's classes; otherwise the classes that the teacher
+offers and that were not chosen before.
 """
 
 from __future__ import annotations
@@ -16,8 +19,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-# exp(s - max s) is summed directly in rows whose logits span less than this: the smallest X is then 3e-31 and the
-# largest a / X 4e30, both far inside float32. Other rows are computed in the log domain, in float64.
+# exp(s - max s) is summed directly in rows whose logits span less than this: the smallest X is then 4e-31 and the
+# largest a / X 3e30, both far inside float32. Other rows are computed in the log domain, in float64.
 _LINEAR_RANGE = 70.0
 
 
@@ -41,28 +44,32 @@ def choice_likelihood(student: Tensor, choices: Choices, gradient: bool = True) 
     >>> choice_likelihood(s, choices)  # a = (1, 0) is cross-entropy
     (tensor([0.3133]), tensor([[-0.2689,  0.2689]]))
     """
-    order, _, offered, _ = choices
-    plain = order.shape[-1] == student.shape[-1] and offered is None
-    if plain and student.device.type == "cpu" and not torch.compiler.is_compiling():
+    full = choices.order.shape[-1] == student.shape[-1] and choices.offered is None
+    if full and student.device.type == "cpu" and not torch.compiler.is_compiling():
         return _linear_domain(student, choices, gradient)
     return _log_domain(student, choices, gradient)
 
 
 def _linear_domain(student: Tensor, choices: Choices, gradient: bool) -> tuple[Tensor, Tensor | None]:
     """Full orders over all classes, on the CPU."""
-    order, a = choices.order.flip(-1), choices.a.flip(-1)  # last choice first: X is then a plain cumsum
+    order, a = choices.order, choices.a
     z = student.gather(-1, order)
     z -= student.amax(-1, keepdim=True)
-    e = z.exp()
-    x = e.cumsum(-1)  # PyTorch accumulates float32 in float64 here
-    loss = x.log().sub_(z).mul_(a).sum(-1)
+    wide = ~(z.amin(-1) >= -_LINEAR_RANGE)  # also where a student's logit is -inf or NaN
+    e = z.exp_()
+    x = e.flip(-1).cumsum(-1).flip(-1)  # PyTorch accumulates float32 in float64 here
+    # After the last choice nothing is left: its loss and its own gradient are 0.
+    loss = torch.div(x[:, 1:], e[:, :-1]).log1p_().mul_(a[:, :-1]).sum(-1)
     grad = None
     if gradient:
-        w = torch.div(a, x, out=x).flip(-1).cumsum(-1).flip(-1)
-        grad = torch.empty_like(student).scatter_(-1, order, e.mul_(w).sub_(a))
-    wide = ~(z.amin(-1) >= -_LINEAR_RANGE)  # also where a student's logit is -inf or NaN
+        ratio = a / x
+        w = ratio.cumsum(-1)
+        slope = torch.zeros_like(x)
+        torch.mul(ratio[:, :-1], x[:, 1:], out=slope[:, :-1]).neg_()
+        slope[:, 1:].addcmul_(e[:, 1:], w[:, :-1])
+        grad = torch.empty_like(student).scatter_(-1, order, slope)
     if wide.any():
-        few = Choices(choices.order[wide], choices.a[wide].double(), None, choices.labelled)
+        few = Choices(order[wide], a[wide].double(), None, choices.labelled)
         few_loss, few_grad = _log_domain(student[wide].double(), few, gradient)
         loss[wide] = few_loss.to(loss.dtype)
         if grad is not None and few_grad is not None:
@@ -76,30 +83,34 @@ def _log_domain(student: Tensor, choices: Choices, gradient: bool) -> tuple[Tens
     nothing = -torch.inf
     z = student.gather(-1, order)  # [N, K]
     chosen = torch.zeros_like(student, dtype=torch.bool).scatter(-1, order, True)
-    available = ~chosen if offered is None else offered & ~chosen
+    never_charged = ~chosen if offered is None else offered & ~chosen
     if offered is not None:
         in_choice = offered.gather(-1, order)
         if labelled:  # the label takes part in its own choice even where the teacher does not offer it
             in_choice = torch.cat([torch.ones_like(in_choice[:, :1]), in_choice[:, 1:]], dim=-1)
         z = torch.where(in_choice, z, nothing)
 
-    # phi_k = logsumexp over {pi_k, ..., pi_K} and the classes never charged
-    rest = torch.logsumexp(torch.where(available, student, nothing), dim=-1, keepdim=True)  # [N, 1]
-    phi = torch.logaddexp(z.flip(-1).logcumsumexp(-1).flip(-1), rest)
+    # log X_{k+1}: what is left once choice k is made
+    rest = torch.logsumexp(torch.where(never_charged, student, nothing), dim=-1, keepdim=True)  # [N, 1]
+    later = z.flip(-1).logcumsumexp(-1).flip(-1)[:, 1:]
+    left = torch.logaddexp(torch.cat([later, torch.full_like(rest, nothing)], dim=-1), rest)
     if labelled and offered is not None:  # the label's own choice is among all of the student's classes
-        label = order[:, :1]
-        unoffered = torch.where(offered.scatter(-1, label, True), nothing, student)
-        phi = torch.cat([torch.logaddexp(phi[:, :1], torch.logsumexp(unoffered, -1, keepdim=True)), phi[:, 1:]], -1)
+        unoffered = torch.where(offered.scatter(-1, order[:, :1], True), nothing, student)
+        first_left = torch.logaddexp(left[:, :1], torch.logsumexp(unoffered, -1, keepdim=True))
+        left = torch.cat([first_left, left[:, 1:]], dim=-1)
+    phi = torch.logaddexp(left, z)  # log X_k
 
     charged = a > 0
-    loss = torch.where(charged, a * (phi - z), 0.0).sum(-1)
+    zero = torch.zeros((), dtype=z.dtype, device=z.device)
+    loss = torch.where(charged, a * torch.logaddexp(left - z, zero), 0.0).sum(-1)
     if not gradient:
         return loss, None
 
-    # log W_k = logcumsumexp(log a_k - phi_k); everything in it is a sum of positive terms
     log_ratio = torch.where(charged, a.log() - phi, nothing)
-    log_w = log_ratio.logcumsumexp(-1)
-    at_choice = torch.where(z > nothing, (z + log_w).exp(), 0.0) - a
+    log_w = log_ratio.logcumsumexp(-1)  # a sum of positive terms
+    before = torch.cat([torch.full_like(rest, nothing), log_w[:, :-1]], dim=-1)
+    at_choice = torch.where(z > nothing, (z + before).exp(), 0.0)
+    at_choice = at_choice - torch.where(charged, a * (left - phi).exp(), 0.0)
     elsewhere = (student + log_w[:, -1:]).exp()  # offered, never charged: pays in all K choices
     if offered is not None:  # not offered: pays in the label's choice alone
         first = (student + log_ratio[:, :1]).exp() if labelled else torch.zeros_like(student)

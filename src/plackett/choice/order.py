@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -50,9 +52,14 @@ def _packed_order(teacher: Tensor, target: Tensor | None, first: int) -> Tensor:
     # Adding zero turns -0.0 into 0.0, so that the two tie.
     bits = (teacher.detach().float() + 0.0).view(torch.int32)
     # Sign-magnitude to two's complement: integers now compare as the floats do; the complement makes the order fall.
-    falling = ~(bits ^ ((bits >> 31) & _INT32_MAX))
+    falling = (bits >> 31).bitwise_and_(_INT32_MAX).bitwise_xor_(bits).bitwise_not_()
     # key = (falling logit, class index): unique, so any sort is a stable sort and ties go to the lower index.
-    keys = falling.to(torch.int64).bitwise_left_shift_(_INDEX_BITS).bitwise_or_(torch.arange(classes))
+    keys = torch.empty(teacher.shape, dtype=torch.int64)
+    low, high = keys.view(torch.int32).view(*teacher.shape, 2).unbind(-1)
+    if sys.byteorder == "big":
+        low, high = high, low
+    low.copy_(torch.arange(classes, dtype=torch.int32))
+    high.copy_(falling)
     if target is not None:
         label_key = target.unsqueeze(-1) | torch.iinfo(torch.int64).min
         keys.scatter_(-1, target.unsqueeze(-1), label_key)

@@ -20,6 +20,7 @@ class ChoiceWeights(NamedTuple):
 def choice_weights(
     teacher: Tensor,
     order: Tensor,
+    offered: Tensor | None = None,
     *,
     labelled: bool,
     weights: str | Tensor = "teacher",
@@ -37,33 +38,34 @@ def choice_weights(
 
     A label that the teacher does not offer adds one choice to the M of the last three, and its own weight is
     `label_weight` (0 when that is None). `label_weight=w` sets a_1 = max(a_1, w) elsewhere; nothing is renormalised.
+    `offered` `[N, C]` says which classes are offered; None promises that all are.
 
     >>> t = torch.tensor([[2.0, 1.0, 0.0]])
     >>> order = torch.tensor([[0, 1, 2]])
     >>> choice_weights(t, order, labelled=True, weights="position").a
     tensor([[0.7500, 0.2500, 0.0000]])
     """
-    kept = order.shape[-1]
-    offered = teacher > -torch.inf  # [N, C]
-    chosen_offered = offered.gather(-1, order)  # [N, K]
+    kept, classes = order.shape[-1], teacher.shape[-1]
+    label_offered = None if offered is None or not labelled else offered.gather(-1, order[:, :1])  # [N, 1]
     if isinstance(weights, str) and weights == "teacher":
-        q = torch.softmax(teacher / temperature, dim=-1)  # a class not offered has q = exp(-inf) = 0
+        q = torch.softmax(teacher if temperature == 1 else teacher / temperature, dim=-1)  # 0 where not offered
         a = q.gather(-1, order)
-        left_out = q.scatter(-1, order, 0.0).sum(-1)
+        left_out = q.scatter_(-1, order, 0.0).sum(-1) if kept < classes else q.new_zeros(q.shape[0])
     else:
-        choices = offered.sum(-1, keepdim=True)  # [N, 1]
-        if labelled:
-            choices = choices + (~chosen_offered[:, :1]).to(choices.dtype)
+        choices = order.new_full((order.shape[0], 1), classes) if offered is None else offered.sum(-1, keepdim=True)
+        if label_offered is not None:
+            choices = choices + (~label_offered).to(choices.dtype)
         rank = torch.arange(1, kept + 1, device=teacher.device).unsqueeze(0)  # [1, K]
         by_rank, rest = _rank_weights(weights, rank, choices, teacher)
         a = torch.where(rank <= choices, by_rank, 0.0)
         left_out = torch.where(choices.squeeze(-1) > kept, rest, 0.0)
-    if labelled:
-        floor = 0.0 if label_weight is None else label_weight
-        first = a[:, :1]
-        first = torch.where(chosen_offered[:, :1], first.clamp_min(floor), torch.full_like(first, floor))
-        a = torch.cat([first, a[:, 1:]], dim=-1)
-    return ChoiceWeights(a, left_out)
+    if not labelled or (label_weight is None and label_offered is None):
+        return ChoiceWeights(a, left_out)
+    floor = 0.0 if label_weight is None else label_weight
+    first = a[:, :1].clamp_min(floor)
+    if label_offered is not None:
+        first = torch.where(label_offered, first, floor)
+    return ChoiceWeights(torch.cat([first, a[:, 1:]], dim=-1), left_out)
 
 
 def _rank_weights(weights: str | Tensor, rank: Tensor, choices: Tensor, teacher: Tensor) -> tuple[Tensor, Tensor]:

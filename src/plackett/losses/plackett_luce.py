@@ -66,15 +66,24 @@ def eager_rows(
     """PLD in PyTorch operations: the implementation for every device and for tracing."""
     dtype = compute_dtype(student)
     tracing = torch.compiler.is_compiling()
+    may_look = student.device.type == "cpu" and not tracing  # elsewhere the host would wait for the device
+    if may_look and keep is not None and keep.all():
+        keep = None
 
     def block(rows: slice) -> Rows:
         s, t = student[rows].to(dtype), teacher[rows].to(dtype)
         y = None if target is None else target[rows]
-        order = teacher_order(teacher[rows] if t.dtype == torch.float32 else t, y, top_k)
+        order = teacher_order(t, y, top_k)
+        offered = None if may_look and bool((t.amin(-1) > -torch.inf).all()) else t > -torch.inf
         a, left_out = choice_weights(
-            t, order, labelled=y is not None, weights=weights, temperature=temperature, label_weight=label_weight
+            t,
+            order,
+            offered,
+            labelled=y is not None,
+            weights=weights,
+            temperature=temperature,
+            label_weight=label_weight,
         )
-        offered = t > -torch.inf if tracing or t.device.type != "cpu" or not _all_offered(t) else None
         value, slope = choice_likelihood(s, Choices(order, a, offered, y is not None), gradient)
         if keep is not None:
             counts = keep[rows]
@@ -100,10 +109,6 @@ def eager_rows(
         if total.gradient is not None and part.gradient is not None:
             total.gradient[rows] = part.gradient
     return total
-
-
-def _all_offered(teacher: Tensor) -> bool:
-    return bool(teacher.amin() > -torch.inf)
 
 
 def soft_rows(

@@ -1,0 +1,27 @@
+"""What every test shares: generators of logits that look like the ones people have."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+import torch
+from hypothesis import settings
+
+# Two test processes on two cores would otherwise each start a thread a core for tensors of a few hundred numbers.
+torch.set_num_threads(min(2, os.cpu_count() or 1))
+settings.register_profile("plackett", deadline=None, max_examples=40, derandomize=True)
+settings.load_profile("plackett")
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(20251118)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if torch.cuda.is_available():
+        return
+    for item in items:
+        if "gpu" in item.keywords:
+            item.add_marker(pytest.mark.skip(reason="needs a CUDA device, and this machine has none"))
