@@ -50,9 +50,19 @@ if TYPE_CHECKING:
     from plackett.errors import InputError as InputError
     from plackett.errors import PlackettError as PlackettError
     from plackett.losses.standardize import standardize as standardize
-    from plackett.modules import (
-        ATLoss as ATLoss,
-    )
+    from plackett.modules import ATLoss as ATLoss
+    from plackett.modules import CrossEntropyLoss as CrossEntropyLoss
+    from plackett.modules import DISTLoss as DISTLoss
+    from plackett.modules import DKDLoss as DKDLoss
+    from plackett.modules import FitNetLoss as FitNetLoss
+    from plackett.modules import KDLoss as KDLoss
+    from plackett.modules import ListMLELoss as ListMLELoss
+    from plackett.modules import PKTLoss as PKTLoss
+    from plackett.modules import PLDLoss as PLDLoss
+    from plackett.modules import PositionListMLELoss as PositionListMLELoss
+    from plackett.modules import RKDLoss as RKDLoss
+    from plackett.modules import SPLoss as SPLoss
+    from plackett.modules import VIDLoss as VIDLoss
     from plackett.objectives import Objective as Objective
 
 

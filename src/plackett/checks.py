@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, get_args
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,7 +17,6 @@ from torch import Tensor
 from plackett.choice import WEIGHTS
 from plackett.errors import InputError, did_you_mean
 from plackett.losses.registry import Loss
-from plackett.losses.rows import Reduction
 
 _debug = False
 
@@ -48,7 +47,7 @@ def values_are_read(tensor: Tensor) -> bool:
 
 def call(entry: Loss, given: Mapping[str, Any], options: Mapping[str, Any]) -> None:
     """Checks one call of a loss. Feature losses look at their own lists, which have nothing to do with classes."""
-    option_values(entry.name, options)
+    option_values(entry, options)
     if not entry.features:
         _logit_tensors(entry, given, options)
 
@@ -85,11 +84,15 @@ def _logit_tensors(entry: Loss, given: Mapping[str, Any], options: Mapping[str, 
         raise InputError(f"{who}: label_weight raises the label's own choice, so it needs a target; target is None.")
 
 
-def option_values(who: str, options: Mapping[str, Any]) -> None:
-    """Checks options that mean the same in every loss, by name."""
-    for name, check in _OPTION_CHECKS.items():
-        if name in options and options[name] is not None:
-            check(who, name, options[name])
+def option_values(entry: Loss, options: Mapping[str, Any]) -> None:
+    """Checks options: those whose type lists their values, and those that mean the same in every loss, by name."""
+    for name, value in options.items():
+        if value is None:
+            continue
+        if name in entry.choices:
+            _one_of(entry.name, name, value, entry.choices[name])
+        elif name in _OPTION_CHECKS:
+            _OPTION_CHECKS[name](entry.name, name, value)
 
 
 def _logits(who: str, name: str, logits: Tensor) -> None:
@@ -204,10 +207,6 @@ def _positive(who: str, name: str, value: Any) -> None:
         raise InputError(f"{who}: {name} must be above 0 and finite, not {value}; 1 leaves the logits as they are.")
 
 
-def _reduction(who: str, name: str, value: Any) -> None:
-    _one_of(who, name, value, get_args(Reduction))
-
-
 def _one_of(who: str, name: str, value: object, choices: Iterable[str]) -> None:
     choices = list(choices)
     if value not in choices:
@@ -238,14 +237,6 @@ def _num_items(who: str, name: str, value: Any) -> None:
         raise InputError(f"{who}: {name} must be above 0 (how many rows the loss is divided by); not {value!r}.")
 
 
-def _scale(who: str, name: str, value: Any) -> None:
-    _one_of(who, name, value, ("tau2",))
-
-
-def _divergence(who: str, name: str, value: Any) -> None:
-    _one_of(who, name, value, ("forward", "reverse", "js"))
-
-
 def _share(who: str, name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise InputError(f"{who}: {name} must be between 0 and 1; not {value!r}.")
@@ -253,14 +244,11 @@ def _share(who: str, name: str, value: Any) -> None:
 
 _OPTION_CHECKS: dict[str, Callable[[str, str, Any], None]] = {
     "temperature": _positive,
-    "reduction": _reduction,
     "weights": _weights,
     "label_weight": _label_weight,
     "top_k": _count,
     "max_labels": _count,
     "num_items": _num_items,
-    "scale": _scale,
-    "divergence": _divergence,
     "label_smoothing": _share,
 }
 

@@ -39,6 +39,7 @@ def _public(entry: Loss) -> Callable[..., Any]:
     function = entry.function
     assert function is not None
     signature = inspect.signature(function)
+    _ = entry.choices  # read off the annotations now, not while somebody's graph is traced
     positional = tuple(n for n, p in signature.parameters.items() if p.kind is not p.KEYWORD_ONLY)
 
     @functools.wraps(function)

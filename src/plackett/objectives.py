@@ -139,8 +139,8 @@ class Objective(nn.Module):
 
 
 def _parse(name: str, given: float | Mapping[str, Any]) -> tuple[_Term, dict[str, Any]]:
-    said = dict(given) if isinstance(given, Mapping) else {"weight": given}
-    own = {key: said.pop(key) for key in _OWN_KEYS if key in said}
+    said: dict[str, Any] = dict(given) if isinstance(given, Mapping) else {"weight": given}
+    own: dict[str, Any] = {key: said.pop(key) for key in _OWN_KEYS if key in said}
     loss_name = own.get("loss", name)
     if "loss" not in own and name not in losses.names() and name != "cross_entropy":
         raise InputError(
@@ -160,10 +160,11 @@ def _parse(name: str, given: float | Mapping[str, Any]) -> tuple[_Term, dict[str
     if warmup < 0:
         raise InputError(f"Objective term {name!r}: warmup_epochs must be at least 0, not {warmup:g}.")
     which = own.get("standardize")
-    if which is not None and (which not in _STANDARDIZE or entry.features):
+    if which is not None and entry.features:
+        raise InputError(f"Objective term {name!r} reads features, not logits; take 'standardize' away.")
+    if which is not None and which not in _STANDARDIZE:
         raise InputError(
-            f"Objective term {name!r}: standardize={which!r} is not possible; it applies to logits of "
-            f"{did_you_mean(which, _STANDARDIZE)}."
+            f"Objective term {name!r}: unknown standardize {which!r}; {did_you_mean(which, _STANDARDIZE)}."
         )
     taps = own.get("taps", ())
     if taps and not entry.features:

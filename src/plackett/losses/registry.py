@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from torch import nn
 
@@ -57,6 +59,15 @@ class Loss:
     optional: tuple[str, ...] = ()
     options: dict[str, inspect.Parameter] = field(default_factory=dict)
 
+    @functools.cached_property
+    def choices(self) -> dict[str, tuple[Any, ...]]:
+        """The options whose type lists their values: `Literal["mean", "sum"] | None` and the like."""
+        if self.function is None:
+            return {}
+        hints = get_type_hints(self.function)
+        found = {name: _literals(hints[name]) for name in self.options if name in hints}
+        return {name: values for name, values in found.items() if values}
+
     @property
     def reads_target(self) -> bool:
         return "target" in self.tensors
@@ -72,7 +83,10 @@ LOSSES: dict[str, Loss] = {}
 def loss(
     card: Card, module: str, *, name: str = "", features: bool = False, soft_targets: bool = False
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Registers a function `f(student, [teacher, [target]], *, options...)` by `name` (its own by default); its twin is `module`."""
+    """Registers a function `f(student, [teacher, [target]], *, options...)`, whose twin is `module`.
+
+    `name` is what people call it by, the function's own by default.
+    """
 
     def register(function: Callable[P, R]) -> Callable[P, R]:
         parameters = inspect.signature(function).parameters
@@ -94,13 +108,18 @@ def loss(
     return register
 
 
-def loss_module(name: str, card: Card, *, features: bool = True) -> Callable[[type[M]], type[M]]:
-    """Registers a hand-written module, for a loss with parameters of its own that an optimiser must be given."""
+def loss_module(
+    name: str, card: Card, *, features: bool = True, function: Callable[..., Any] | None = None
+) -> Callable[[type[M]], type[M]]:
+    """Registers a hand-written module, for a loss with parameters of its own that an optimiser must be given.
+
+    `function`, where there is one, is what is left of the loss without its parameters; `functional` exports it.
+    """
 
     def register(module: type[M]) -> type[M]:
         options = {n: p for n, p in inspect.signature(module.__init__).parameters.items() if n != "self"}
         tensors = ("student", "teacher")
-        _add(Loss(name, module.__name__, card, module=module, features=features, tensors=tensors, options=options))
+        _add(Loss(name, module.__name__, card, function, module, features, tensors=tensors, options=options))
         return module
 
     return register
@@ -126,6 +145,15 @@ def check_options(entry: Loss, options: dict[str, Any]) -> None:
     for name in options:
         if name not in entry.options:
             raise InputError(f"Loss {entry.name!r} has no option {name!r}; {did_you_mean(name, entry.options)}.")
+
+
+def _literals(hint: Any) -> tuple[Any, ...]:
+    if get_origin(hint) is Literal:
+        return get_args(hint)
+    if isinstance(hint, types.UnionType) or get_origin(hint) is Union:
+        parts = [part for part in get_args(hint) if part is not type(None)]
+        return _literals(parts[0]) if len(parts) == 1 else ()
+    return ()
 
 
 def _indent(text: str) -> str:

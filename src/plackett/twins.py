@@ -1,0 +1,66 @@
+"""How a loss function becomes an nn.Module: options held, tensors passed on, nothing written twice."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor, nn
+
+from plackett import checks, functional
+from plackett.losses import registry
+from plackett.losses.registry import PER_CALL, Loss
+
+
+class LossModule(nn.Module):
+    """A loss function with its options held; `mask` and `num_items` change from call to call and go to `forward`."""
+
+    entry: Loss
+    function: Callable[..., Any]
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        registry.check_options(self.entry, options)
+        checks.option_values(self.entry, options)
+        self._options = {n: v for n, v in options.items() if not isinstance(v, Tensor)}
+        self._tensors = [n for n in options if n not in self._options]
+        for name in self._tensors:  # a weight a rank moves with .to(device)
+            self.register_buffer(name, options[name])
+
+    def forward(self, *tensors: Any, **call: Any) -> Any:
+        held = {name: getattr(self, name) for name in self._tensors}
+        return self.function(*tensors, **self._options, **held, **call)
+
+    def extra_repr(self) -> str:
+        shown = self._options | {n: f"tensor of {getattr(self, n).numel()}" for n in self._tensors}
+        return ", ".join(f"{n}={v!r}" for n, v in shown.items())
+
+
+def twin(entry: Loss) -> type[nn.Module]:
+    assert entry.function is not None
+    name = entry.function.__name__
+    function = getattr(functional, name)
+    signature = inspect.signature(function)
+    tensors = ", ".join(n for n in signature.parameters if n in ("student", "teacher", "target"))
+    calls = [p for n, p in signature.parameters.items() if n not in entry.options]
+    doc = f"""{entry.card.title}: :func:`plackett.functional.{name}` as a module, with its options and defaults.
+
+    Call it with `({tensors}, *, {", ".join(n for n in PER_CALL if n in signature.parameters)})`.
+    """
+
+    def forward(self: LossModule, *args: Any, **kwargs: Any) -> Any:
+        return LossModule.forward(self, *args, **kwargs)
+
+    first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    forward.__signature__ = signature.replace(parameters=[first, *calls])  # type: ignore[attr-defined]
+    members = {
+        "entry": entry,
+        "function": staticmethod(function),
+        "forward": forward,
+        "__doc__": doc,
+        "__module__": "plackett.modules",
+    }
+    made = type(entry.module_name, (LossModule,), members)
+    made.__signature__ = inspect.Signature(list(entry.options.values()))  # type: ignore[attr-defined]
+    return made

@@ -1,0 +1,245 @@
+"""Every mistake gets a sentence: what, where, and what to do."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import plackett
+from plackett import InputError, Objective
+from plackett import functional as F
+from plackett.modules import KDLoss, PLDLoss
+
+S, T, Y = torch.zeros(4, 5), torch.zeros(4, 5), torch.tensor([0, 1, 2, 3])
+HALF = torch.full((4, 5), 0.2)
+
+
+MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
+    "class counts differ": (
+        lambda: F.pld(torch.zeros(4, 37), torch.zeros(4, 1000), Y),
+        "Teacher has 1000 classes, student 37. pld compares them class by class: give both the same classes in the same "
+        "order, with -inf in the teacher where it does not offer one.",
+    ),
+    "batches differ": (
+        lambda: F.kd(S, torch.zeros(3, 5)),
+        "kd: teacher logits have shape [3, 5], student logits [4, 5]; they must be of the same batch.",
+    ),
+    "target of the wrong shape": (
+        lambda: F.pld(S, T, torch.zeros(4, 1, dtype=torch.long)),
+        "pld: target has shape [4, 1], but the student's logits [4, 5] need one label a row, [4].",
+    ),
+    "a column of labels for cross-entropy": (
+        lambda: F.cross_entropy(S, torch.zeros(3, dtype=torch.long)),
+        "ce: target has shape [3], but the student's logits [4, 5] need one label a row, [4].",
+    ),
+    "labels as floats": (
+        lambda: F.pld(S, T, Y.float()),
+        "pld: a torch.float32 target is a probability a class and must have the student's shape [4, 5], not [4]; for "
+        "labels use torch.int64.",
+    ),
+    "labels as bools": (
+        lambda: F.pld(S, T, Y.bool()),
+        "pld: target must hold integer labels or float probabilities, not torch.bool.",
+    ),
+    "label too large": (
+        lambda: F.pld(S, T, torch.tensor([0, 1, 5, 2])),
+        "pld: label 5 at [2] is out of range: the logits have 5 classes, so labels go from 0 to 4 (or -100, which is "
+        "ignored).",
+    ),
+    "label negative": (
+        lambda: F.cross_entropy(S, torch.tensor([0, -1, 1, 2])),
+        "ce: label -1 at [1] is out of range: the logits have 5 classes, so labels go from 0 to 4 (or -100, which is "
+        "ignored).",
+    ),
+    "label out of range in a batch of sequences": (
+        lambda: F.pld(torch.zeros(2, 3, 4), torch.zeros(2, 3, 4), torch.tensor([[0, 1, 2], [3, 9, 0]])),
+        "pld: label 9 at [1, 1] is out of range: the logits have 4 classes, so labels go from 0 to 3 (or -100, which is "
+        "ignored).",
+    ),
+    "temperature of 0": (
+        lambda: F.pld(S, T, Y, temperature=0),
+        "pld: temperature must be above 0 and finite, not 0; 1 leaves the logits as they are.",
+    ),
+    "temperature infinite": (
+        lambda: F.kd(S, T, temperature=math.inf),
+        "kd: temperature must be above 0 and finite, not inf; 1 leaves the logits as they are.",
+    ),
+    "temperature as a word": (lambda: F.kd(S, T, temperature="4"), "kd: temperature must be a number, not str."),
+    "temperature of 0 in a module": (
+        lambda: KDLoss(temperature=-1.0),
+        "kd: temperature must be above 0 and finite, not -1.0; 1 leaves the logits as they are.",
+    ),
+    "unknown weights": (
+        lambda: F.pld(S, T, Y, weights="techer"),
+        "pld: unknown weights 'techer'; did you mean 'teacher'? (choices: position, teacher, uniform).",
+    ),
+    "weights of another length": (
+        lambda: F.pld(S, T, Y, weights=torch.ones(4)),
+        "pld: weights has 4 entries, but there are 5 classes; give one a rank.",
+    ),
+    "weights a row": (
+        lambda: F.pld(S, T, Y, weights=torch.ones(4, 5)),
+        "pld: weights must be one float weight a rank, [C], not torch.float32 of shape [4, 5].",
+    ),
+    "negative weights": (
+        lambda: F.pld(S, T, Y, weights=torch.tensor([1.0, 1, 1, 1, -0.5])),
+        "pld: weights holds -0.5; with a negative weight the loss is not convex.",
+    ),
+    "label_weight without a target": (
+        lambda: F.pld(S, T, label_weight=1.0),
+        "pld: label_weight raises the label's own choice, so it needs a target; target is None.",
+    ),
+    "negative label_weight": (
+        lambda: F.pld(S, T, Y, label_weight=-1.0),
+        "pld: label_weight must be a finite number, at least 0, or None; not -1.0.",
+    ),
+    "top_k of 0": (lambda: F.pld(S, T, Y, top_k=0), "pld: top_k must be a whole number, at least 1; not 0."),
+    "unknown reduction": (
+        lambda: F.pld(S, T, Y, reduction="avg"),
+        "pld: unknown reduction 'avg'; choices: mean, none, sum.",
+    ),
+    "unknown implementation": (
+        lambda: F.pld(S, T, Y, impl="eagr"),
+        "pld: unknown impl 'eagr'; did you mean 'eager'?",
+    ),
+    "labels as student": (
+        lambda: F.pld(Y, Y, Y),
+        "pld: student logits must be floating point, not torch.int64; give logits, not labels.",
+    ),
+    "no classes": (
+        lambda: F.pld(torch.zeros(4, 0), torch.zeros(4, 0), Y),
+        "pld: student logits need at least one class in their last dimension, not [4, 0].",
+    ),
+    "an array": (lambda: F.pld(S.numpy(), T, Y), "pld: student must be a tensor, not ndarray."),
+    "no teacher": (lambda: F.pld(S), "pld needs a teacher; it got none."),
+    "too many tensors": (
+        lambda: F.pld(S, T, Y, 4.0),
+        "pld takes (student, teacher, target) by position, the rest by name; got 4.",
+    ),
+    "mask of integers": (
+        lambda: F.kd(S, T, mask=Y),
+        "kd: mask must be a bool tensor, True where a row counts; it is torch.int64 of shape [4].",
+    ),
+    "mask of another shape": (
+        lambda: F.kd(S, T, mask=torch.ones(4, 5, dtype=torch.bool)),
+        "kd: mask has shape [4, 5], but the student's rows are [4]; give one bool a row.",
+    ),
+    "num_items of 0": (
+        lambda: F.kd(S, T, num_items=0),
+        "kd: num_items must be above 0 (how many rows the loss is divided by); not 0.",
+    ),
+    "soft target that does not sum to 1": (
+        lambda: F.pld(S, T, HALF * 2),
+        "pld: a soft target's row sums to 2; probabilities sum to 1.",
+    ),
+    "negative soft target": (
+        lambda: F.cross_entropy(S, HALF - 0.4),
+        "ce: a soft target holds -0.2; probabilities cannot be negative.",
+    ),
+    "soft target with more labels than are charged": (
+        lambda: F.pld(S, T, torch.tensor([[0.4, 0.3, 0.2, 0.1, 0.0]]).expand(4, 5), max_labels=2),
+        "pld: a soft target has 0.3 of its mass beyond its 2 largest classes, which would go uncharged; raise max_labels.",
+    ),
+    "soft target for dkd": (
+        lambda: F.dkd(S, T, HALF),
+        "dkd takes integer labels only, not torch.float32: it splits the classes into the label and the rest, which a "
+        "soft target does not say. Give labels, or use pld, cross_entropy or kd.",
+    ),
+    "label that the teacher does not offer": (
+        lambda: F.pld(S, T.index_fill(1, torch.tensor([2]), -math.inf), Y),
+        "pld: the teacher does not offer label 2 (its logit at [2] is -inf), so the paper's weight for it is 0; say what "
+        "that choice is worth with label_weight, e.g. label_weight=1.0.",
+    ),
+    "unknown divergence": (
+        lambda: F.kd(S, T, divergence="forwards"),
+        "kd: unknown divergence 'forwards'; did you mean 'forward'? (choices: forward, js, reverse).",
+    ),
+    "label smoothing above 1": (
+        lambda: F.cross_entropy(S, Y, label_smoothing=1.5),
+        "ce: label_smoothing must be between 0 and 1; not 1.5.",
+    ),
+    "unknown option of a module": (
+        lambda: PLDLoss(temprature=4.0),
+        "Loss 'pld' has no option 'temprature'; did you mean 'temperature'?",
+    ),
+    "unknown loss": (
+        lambda: plackett.losses.create("pdl"),
+        "There is no loss named 'pdl'; did you mean 'pld'?",
+    ),
+    "an empty objective": (
+        lambda: Objective({}),
+        'An objective needs at least one term, e.g. Objective({"pld": 1.0}).',
+    ),
+    "unknown term": (
+        lambda: Objective({"kdd": 1.0}),
+        "Objective term 'kdd' is not the name of a loss; did you mean 'kd'?",
+    ),
+    "unknown option of a term": (
+        lambda: Objective({"kd": {"weight": 0.9, "tau": 2}}),
+        "Objective term 'kd' has no option 'tau'; choices:",
+    ),
+    "weight that is no number": (
+        lambda: Objective({"kd": {"weight": "0.9"}}),
+        "Objective term 'kd': weight must be a finite number, not '0.9'.",
+    ),
+    "term without one number": (
+        lambda: Objective({"kd": {"reduction": "none"}}),
+        "Objective term 'kd': reduction='none' does not give one number to add up.",
+    ),
+    "standardize that is not possible": (
+        lambda: Objective({"kd": {"standardize": "techer"}}),
+        "Objective term 'kd': unknown standardize 'techer'; did you mean 'teacher'?",
+    ),
+    "features that were not given": (
+        lambda: Objective({"at": 1000.0})(S, T, Y),
+        "Objective term 'at' reads features; call the objective with student_features and teacher_features.",
+    ),
+    "features of different length": (
+        lambda: F.at([torch.zeros(4, 3, 2, 2)] * 2, [torch.zeros(4, 3, 2, 2)] * 3),
+        "at: 2 student features, 3 teacher features",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_the_sentence(mistake: str) -> None:
+    call, sentence = MISTAKES[mistake]
+    with pytest.raises(InputError, match=f"^{re.escape(sentence)}"):
+        call()
+
+
+def test_an_unknown_option_of_a_function_is_pythons_own_error() -> None:
+    with pytest.raises(TypeError, match="temprature"):
+        F.pld(S, T, Y, temprature=4.0)
+
+
+def test_ignored_and_masked_labels_are_not_looked_at() -> None:
+    F.pld(S, T, torch.tensor([0, -100, 1, 2]))
+    F.pld(S, T, torch.tensor([0, 999, 1, 2]), mask=torch.tensor([True, False, True, True]))
+    F.pld(S, T, torch.tensor([0, 255, 1, 2]), ignore_index=255)
+
+
+def test_int32_labels_are_labels() -> None:
+    assert F.pld(S, T, Y.int()) == F.pld(S, T, Y)
+
+
+def test_values_are_read_on_the_cpu_and_under_debug_only() -> None:
+    on_meta = torch.zeros(2, device="meta")
+    assert plackett.checks.values_are_read(torch.zeros(2))
+    assert not plackett.checks.values_are_read(on_meta)
+    with plackett.debug(True):
+        assert plackett.checks.values_are_read(on_meta)
+    assert not plackett.checks.values_are_read(on_meta)
+
+
+def test_value_checks_are_skipped_while_compiling() -> None:
+    @torch.compile(fullgraph=True, backend="eager")
+    def read(x: torch.Tensor) -> torch.Tensor:
+        return x + 1 if plackett.checks.values_are_read(x) else x
+
+    assert read(torch.zeros(1)).item() == 0

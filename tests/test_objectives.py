@@ -1,0 +1,139 @@
+"""An objective is the sum of its terms, whatever they are."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from plackett import Objective, standardize
+from plackett import functional as F
+from tests.cases import gapped_case, random_case
+
+
+def test_total_is_the_weighted_sum_of_its_terms() -> None:
+    case = random_case()
+    objective = Objective(
+        {"ce": 0.1, "kd": {"weight": 0.9, "temperature": 2}, "pld": {"weight": 2.0, "temperature": 4}}
+    )
+    total, terms = objective(*case)
+    expected = {
+        "ce": F.cross_entropy(case.student, case.target),
+        "kd": F.kd(case.student, case.teacher, temperature=2),
+        "pld": F.pld(*case, temperature=4),
+    }
+    assert terms == expected
+    torch.testing.assert_close(total, 0.1 * expected["ce"] + 0.9 * expected["kd"] + 2 * expected["pld"])
+
+
+def test_terms_are_numbers_to_report_and_the_total_has_the_graph() -> None:
+    case = random_case()
+    student = case.student.clone().requires_grad_()
+    outcome = Objective({"ce": 1.0, "kd": 1.0})(student, case.teacher, case.target)
+    assert outcome.total.requires_grad
+    assert not any(value.requires_grad for value in outcome.terms.values())
+    outcome.total.backward()
+    assert student.grad is not None
+
+
+def test_two_terms_of_one_loss() -> None:
+    case = random_case()
+    objective = Objective({"sharp": {"loss": "pld", "temperature": 1.0}, "soft": {"loss": "pld", "temperature": 4.0}})
+    total, terms = objective(*case)
+    torch.testing.assert_close(total, F.pld(*case) + F.pld(*case, temperature=4.0))
+    assert list(terms) == ["sharp", "soft"]
+
+
+def test_ignored_labels_are_ignored_by_terms_that_read_no_label() -> None:
+    case = random_case(6, 5)
+    target = case.target.clone()
+    target[[0, 3]] = -100
+    keep = [1, 2, 4, 5]
+    objective = Objective({"ce": 1.0, "kd": 1.0, "dist": 1.0, "pld": 1.0})
+    ours = objective(case.student, case.teacher, target)
+    alone = objective(case.student[keep], case.teacher[keep], case.target[keep])
+    for name, value in alone.terms.items():
+        torch.testing.assert_close(ours.terms[name], value, msg=name)
+
+
+def test_another_ignore_index_reaches_every_term() -> None:
+    case = random_case(6, 5)
+    target = case.target.clone()
+    target[0] = 255
+    ours = Objective({"ce": 1.0, "pld": 1.0}, ignore_index=255)(case.student, case.teacher, target)
+    alone = Objective({"ce": 1.0, "pld": 1.0})(case.student[1:], case.teacher[1:], case.target[1:])
+    torch.testing.assert_close(ours.total, alone.total)
+
+
+def test_warm_up_grows_linearly_and_stays_on_the_device() -> None:
+    case = random_case()
+    objective = Objective({"dkd": {"weight": 2.0, "warmup_epochs": 20}})
+    full = F.dkd(*case)
+    buffer = objective.warmup.data_ptr()
+    for epoch, share in ((0, 1 / 20), (9, 10 / 20), (19, 1.0), (100, 1.0)):
+        objective.set_epoch(epoch)
+        torch.testing.assert_close(objective(*case).total, 2 * share * full, rtol=1e-6, atol=0)
+    assert objective.warmup.data_ptr() == buffer
+    assert not objective.state_dict()
+
+
+@pytest.mark.parametrize("which", ["student", "teacher", "both"])
+def test_standardized_logits(which: str) -> None:
+    case = random_case()
+    total, _ = Objective({"pld": {"standardize": which}})(*case)
+    student = standardize(case.student) if which != "teacher" else case.student
+    teacher = standardize(case.teacher) if which != "student" else case.teacher
+    torch.testing.assert_close(total, F.pld(student, teacher, case.target))
+
+
+def test_standardized_students_use_the_statistics_of_the_offered_classes() -> None:
+    case = gapped_case(3, 8)
+    total, _ = Objective({"kd": {"standardize": "both", "temperature": 2.0}})(*case)
+    rows = []
+    for s, t in zip(case.student, case.teacher, strict=True):
+        offered = t > -torch.inf
+        rows.append(F.kd(standardize(s[offered]), standardize(t[offered]), temperature=2.0))
+    torch.testing.assert_close(total, torch.stack(rows).mean())
+
+
+def test_features_by_name_and_by_list() -> None:
+    student = {"early": torch.randn(4, 3, 8, 8), "late": torch.randn(4, 6, 4, 4)}
+    teacher = {"early": torch.randn(4, 5, 8, 8), "late": torch.randn(4, 9, 4, 4)}
+    case = random_case(4, 5, torch.float32)
+    named = Objective({"ce": 1.0, "at": {"weight": 1000.0, "taps": ["late"]}})
+    assert named.taps == ("late",)
+    assert named.reads_features
+    outcome = named(*case, student_features=student, teacher_features=teacher)
+    torch.testing.assert_close(outcome.terms["at"], F.at(student["late"], teacher["late"]))
+    listed = Objective({"at": 1000.0})
+    both = listed(*case, student_features=list(student.values()), teacher_features=list(teacher.values()))
+    torch.testing.assert_close(both.total, 1000 * F.at(list(student.values()), list(teacher.values())))
+
+
+def test_parameters_of_terms_are_the_objectives_own() -> None:
+    objective = Objective({"ce": 1.0, "fitnet": {"weight": 100.0, "student_channels": 3, "teacher_channels": 5}})
+    names = [name for name, _ in objective.named_parameters()]
+    assert names
+    assert all(name.startswith("losses.fitnet") for name in names)
+
+
+def test_an_objective_without_a_teacher() -> None:
+    case = random_case()
+    objective = Objective({"ce": 1.0})
+    assert not objective.reads_teacher
+    torch.testing.assert_close(
+        objective(case.student, target=case.target).total, F.cross_entropy(case.student, case.target)
+    )
+
+
+def test_num_items_reaches_every_term() -> None:
+    case = random_case(10, 5)
+    objective = Objective({"ce": 1.0, "kd": 1.0, "pld": 1.0})
+    parts = [objective(*(t[r] for t in case), num_items=10).total for r in (slice(0, 3), slice(3, 10))]
+    torch.testing.assert_close(sum(parts), objective(*case).total)
+
+
+def test_under_torch_compile() -> None:
+    case = random_case(dtype=torch.float32)
+    objective = Objective({"ce": 0.1, "kd": {"weight": 0.9, "warmup_epochs": 2}, "pld": 1.0})
+    compiled = torch.compile(objective, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(*case).total, objective(*case).total)

@@ -1,0 +1,1 @@
+"""What maintainers run; not part of the package."""
