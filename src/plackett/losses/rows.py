@@ -7,6 +7,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from plackett.errors import InputError, did_you_mean
+
 Reduction = Literal["mean", "sum", "none"]
 
 
@@ -39,6 +41,36 @@ def reduce_rows(
         return rows
     total = rows.sum()
     return total if reduction == "sum" else total / divisor(rows, keep, num_items)
+
+
+def reduce_batch(
+    who: str,
+    mean: Tensor,
+    rows: int | Tensor,
+    reduction: Reduction = "mean",
+    num_items: float | Tensor | None = None,
+) -> Tensor:
+    """Reduces a loss that couples the rows of a batch, and so has no value a row.
+
+    "mean" is the batch's own value, "sum" is that times the `rows` that count, and `num_items` divides the sum.
+
+    >>> reduce_batch("sp", torch.tensor(0.5), 4, num_items=8)
+    tensor(0.2500)
+    """
+    no_rows(who, reduction)
+    if reduction == "sum":
+        return mean * rows
+    return mean if num_items is None else mean * rows / num_items
+
+
+def no_rows(who: str, reduction: str) -> None:
+    """Refuses a reduction that needs a value a row."""
+    if reduction == "none":
+        raise InputError(
+            f"{who}: reduction 'none' needs a value a row, and it gives one number a batch; use mean or sum."
+        )
+    if reduction not in ("mean", "sum"):
+        raise InputError(f"{who}: unknown reduction {reduction!r}; {did_you_mean(reduction, ('mean', 'sum'))}.")
 
 
 def divisor(rows: Tensor, keep: Tensor | None, num_items: float | Tensor | None) -> float | Tensor:

@@ -10,6 +10,22 @@ have what their papers have (no masks, no classes left out), and a mean over row
 tensor(0.5925, dtype=torch.float64)
 """
 
+from plackett.reference.features import at, fitnet, pkt, rkd, sp, vid
+from plackett.reference.logits import cross_entropy, dist, dkd, kd, standardize
 from plackett.reference.plackett_luce import pld, published_pld
 
-__all__ = ["pld", "published_pld"]
+__all__ = [
+    "at",
+    "cross_entropy",
+    "dist",
+    "dkd",
+    "fitnet",
+    "kd",
+    "pkt",
+    "pld",
+    "published_pld",
+    "rkd",
+    "sp",
+    "standardize",
+    "vid",
+]
