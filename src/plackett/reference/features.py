@@ -19,7 +19,8 @@ def at(student: Tensor, teacher: Tensor, *, p: float = 2.0) -> Tensor:
 
     def attention(f: Tensor) -> Tensor:
         a = f.abs().pow(p).mean(1).flatten(1)
-        return a / a.norm(dim=1, keepdim=True)
+        scaled: Tensor = a / a.norm(dim=1, keepdim=True)
+        return scaled
 
     return (attention(student) - attention(teacher.detach())).pow(2).mean()
 
@@ -82,7 +83,8 @@ def sp(student: Tensor, teacher: Tensor) -> Tensor:
 
     def gram(f: Tensor) -> Tensor:
         g = f.flatten(1) @ f.flatten(1).T
-        return g / g.norm(dim=1, keepdim=True)
+        scaled: Tensor = g / g.norm(dim=1, keepdim=True)
+        return scaled
 
     return (gram(student) - gram(teacher.detach())).pow(2).mean()
 
