@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import functools
 import inspect
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -17,9 +20,6 @@ from typing import Any, Literal
 
 from torch import Tensor, nn
 
-from plackett.losses.divergence import Divergence
-from plackett.losses.plackett_luce import RowsFunction
-from plackett.losses.rows import Reduction
 from plackett.twins import LossModule as LossModule
 '''
 
@@ -34,13 +34,26 @@ def text() -> str:
     """The stub as it should be."""
     own = [entry for entry in LOSSES.values() if entry.module is not None]
     made = [entry for entry in LOSSES.values() if entry.module is None]
-    imports = [f"from {e.module.__module__} import {e.module_name} as {e.module_name}\n" for e in own if e.module]
-    body = HEAD + "".join(sorted(imports)) + "".join(_class(entry) for entry in made) + TAIL
+    imports = {f"from {e.module.__module__} import {e.module_name} as {e.module_name}\n" for e in own if e.module}
+    classes = "".join(_class(entry) for entry in made)
+    imports |= {f"from {_home(name)} import {name}\n" for name in re.findall(r"\b[A-Z]\w+", classes) if _home(name)}
+    body = HEAD + "".join(sorted(imports)) + classes + TAIL
     ruff = pathlib.Path(sys.executable).parent / "ruff"
     for command in (["check", "--fix", "-q", "--select", "I,F401"], ["format", "-q"]):
         run = [ruff, *command, "--stdin-filename", str(PATH), "-"]
         body = subprocess.run(run, input=body, capture_output=True, text=True, check=True).stdout
     return body
+
+
+@functools.cache
+def _home(name: str) -> str:
+    """The module under losses/ that defines a type which signatures name, or nothing."""
+    for path in sorted((PATH.parent / "losses").glob("*.py")):
+        for statement in ast.parse(path.read_text()).body:
+            assigned = isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == name
+            if assigned or (isinstance(statement, ast.ClassDef) and statement.name == name):
+                return f"plackett.losses.{path.stem}"
+    return ""
 
 
 def _class(entry: Loss) -> str:

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from torch import Tensor, nn
 
 from plackett.losses.divergence import Divergence
+from plackett.losses.pairs import Features
 from plackett.losses.plackett_luce import RowsFunction
 from plackett.losses.regressors import FitNetLoss as FitNetLoss
 from plackett.losses.regressors import VIDLoss as VIDLoss
