@@ -22,9 +22,10 @@ bench: $(VENV)/.test
 docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict
 
-# The typed face of the modules that are made from the functions' signatures.
+# What is written from the losses themselves: the typed face of the modules, and the page of cards.
 stubs: $(VENV)/.test
 	$(BIN)/python -m tools.stubs
+	$(BIN)/python -m tools.cards
 
 $(BIN)/python:
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'plackett needs Python 3.11 or later; this is %d.%d. Name another one: make PYTHON=python3.12 ...' % sys.version_info[:2])"

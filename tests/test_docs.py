@@ -1,0 +1,110 @@
+"""Every code block of README and docs is run: python blocks as written, commands as far as a test may go."""
+
+from __future__ import annotations
+
+import doctest
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+from typing import Any, NamedTuple
+
+import pytest
+
+from plackett import losses
+from tools import cards
+
+ROOT = pathlib.Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# What a page shows rather than runs; anything else needs a rule below.
+SHOWN = {"text", "yaml", "toml", "html", "mermaid", "bibtex"}
+
+
+class Block(NamedTuple):
+    language: str
+    code: str
+    line: int
+
+
+def blocks(page: pathlib.Path) -> list[Block]:
+    text = page.read_text()
+    found = re.finditer(r"^```(\w*)[^\n]*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [Block(m.group(1), m.group(2), text[: m.start()].count("\n") + 2) for m in found]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_python_blocks_run_from_top_to_bottom(page: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for block in blocks(page):
+        where = f"{page.name}:{block.line}"
+        if block.language in ("python", "pycon") and ">>>" in block.code:
+            test = doctest.DocTestParser().get_doctest(block.code, names, where, str(page), block.line)
+            flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+            failed = doctest.DocTestRunner(optionflags=flags).run(test, clear_globs=False)
+            assert failed.failed == 0, where
+            names |= test.globs
+        elif block.language == "python":
+            exec(compile(block.code, where, "exec"), names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_block_is_of_a_kind_that_is_checked(page: pathlib.Path) -> None:
+    kinds = {block.language for block in blocks(page)}
+    assert kinds <= SHOWN | {"python", "pycon", "bash"}, f"{page.name} has a block that nothing checks"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_commands_exist(page: pathlib.Path) -> None:
+    for block in blocks(page):
+        if block.language == "bash":
+            for line in block.code.replace("\\\n", " ").splitlines():
+                command = shlex.split(line, comments=True)
+                if command:
+                    check_command(command)
+
+
+def check_command(command: list[str]) -> None:
+    program, *arguments = command
+    if program == "make":
+        targets = [a for a in arguments if "=" not in a]
+        makefile = (ROOT / "Makefile").read_text()
+        assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets), command
+    elif program == "pip":
+        project = (ROOT / "pyproject.toml").read_text()
+        for extra in re.findall(r"\[([\w,]+)\]", " ".join(arguments)):
+            assert all(re.search(rf"^{name} = \[", project, re.MULTILINE) for name in extra.split(",")), command
+    elif program == "plackett":
+        verbs = [a for a in arguments if not a.startswith("-")][:1]
+        # --help of the verb: it exists, and so do the options that the page shows
+        run = subprocess.run(
+            [sys.executable, "-m", "plackett", *verbs, "--help"], capture_output=True, text=True, cwd=ROOT
+        )
+        assert run.returncode == 0, run.stderr
+        for option in (a.split("=")[0] for a in arguments if a.startswith("--")):
+            assert option in run.stdout, f"{command}: no {option}"
+    elif program == "python":
+        assert arguments[0] == "-m", command
+        module = ROOT.joinpath(*arguments[1].split("."))
+        known = module.with_suffix(".py").exists() or module.is_dir() or arguments[1] in ("venv", "pytest")
+        assert known, command
+    else:
+        assert program in ("git", "cd", "pytest", ".venv/bin/plackett", "."), f"no rule checks {command}"
+
+
+def test_images_that_pages_show_are_there() -> None:
+    for page in PAGES:
+        for target in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page.read_text()):
+            if not target.startswith("http"):
+                assert (page.parent / target).exists(), f"{page.name} shows {target}"
+
+
+def test_the_cards_are_fresh() -> None:
+    assert cards.PATH.read_text() == cards.text(), "a card changed: run `make stubs`"
+
+
+def test_the_readme_names_every_loss() -> None:
+    readme = (ROOT / "README.md").read_text()
+    missing = [name for name in losses.names() if f"`{name}`" not in readme]
+    assert not missing
