@@ -1,0 +1,10 @@
+"""Pictures as tensors on a device, in batches that any later run can replay."""
+
+from __future__ import annotations
+
+from plackett.data.augment import Augment, Shift
+from plackett.data.batches import Batch, Batches
+from plackett.data.pictures import Pictures
+from plackett.data.seeds import derive
+
+__all__ = ["Augment", "Batch", "Batches", "Pictures", "Shift", "derive"]
