@@ -53,20 +53,20 @@ def choice_likelihood(student: Tensor, choices: Choices, gradient: bool = True) 
 def _linear_domain(student: Tensor, choices: Choices, gradient: bool) -> tuple[Tensor, Tensor | None]:
     """Full orders over all classes, on the CPU."""
     order, a = choices.order, choices.a
-    z = student.gather(-1, order)
-    z -= student.amax(-1, keepdim=True)
-    wide = ~(z.amin(-1) >= -_LINEAR_RANGE)  # also where a student's logit is -inf or NaN
-    e = z.exp_()
-    x = e.flip(-1).cumsum(-1).flip(-1)  # PyTorch accumulates float32 in float64 here
+    e = student.gather(-1, order)  # few buffers, each used again: fresh memory costs more than what is done in it
+    e -= student.amax(-1, keepdim=True)
+    wide = ~(e.amin(-1) >= -_LINEAR_RANGE)  # also where a student's logit is -inf or NaN
+    e.exp_()
+    buffer = e.flip(-1).cumsum_(-1)  # PyTorch accumulates float32 in float64 here
+    x = buffer.flip(-1)
     # After the last choice nothing is left: its loss and its own gradient are 0.
-    loss = torch.div(x[:, 1:], e[:, :-1]).log1p_().mul_(a[:, :-1]).sum(-1)
+    loss = torch.div(x[:, 1:], e[:, :-1], out=buffer[:, :-1]).log1p_().mul_(a[:, :-1]).sum(-1)
     grad = None
     if gradient:
-        ratio = a / x
-        w = ratio.cumsum(-1)
+        ratio = torch.div(a, x, out=buffer)
         slope = torch.zeros_like(x)
         torch.mul(ratio[:, :-1], x[:, 1:], out=slope[:, :-1]).neg_()
-        slope[:, 1:].addcmul_(e[:, 1:], w[:, :-1])
+        slope[:, 1:].addcmul_(e[:, 1:], ratio.cumsum_(-1)[:, :-1])
         grad = torch.empty_like(student).scatter_(-1, order, slope)
     if wide.any():
         few = Choices(order[wide], a[wide].double(), None, choices.labelled)

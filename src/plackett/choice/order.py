@@ -50,7 +50,7 @@ def _can_pack(teacher: Tensor) -> bool:
 def _packed_order(teacher: Tensor, target: Tensor | None, first: int) -> Tensor:
     classes = teacher.shape[-1]
     # Adding zero turns -0.0 into 0.0, so that the two tie.
-    bits = (teacher.detach().float() + 0.0).view(torch.int32)
+    bits = teacher.detach().float().add(0.0).view(torch.int32)
     # Sign-magnitude to two's complement: integers now compare as the floats do; the complement makes the order fall.
     falling = (bits >> 31).bitwise_and_(_INT32_MAX).bitwise_xor_(bits).bitwise_not_()
     # key = (falling logit, class index): unique, so any sort is a stable sort and ties go to the lower index.
