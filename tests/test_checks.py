@@ -152,8 +152,17 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "label that the teacher does not offer": (
         lambda: F.pld(S, T.index_fill(1, torch.tensor([2]), -math.inf), Y),
-        "pld: the teacher does not offer label 2 (its logit at [2] is -inf), so the paper's weight for it is 0; say what "
-        "that choice is worth with label_weight, e.g. label_weight=1.0.",
+        "pld: the teacher does not offer label 2 (its logit at [2] is -inf), so its weight for it is 0; say what that "
+        "pick is worth with label_weight, e.g. label_weight=1.0.",
+    ),
+    "label that the teacher does not offer, in ListMLE": (
+        lambda: F.listmle(S, T.index_fill(1, torch.tensor([2]), -math.inf), Y),
+        "listmle: the teacher does not offer label 2 (its logit at [2] is -inf), so its weight for it is 0; use pld and "
+        "say what that pick is worth with label_weight, e.g. label_weight=1.0.",
+    ),
+    "teacher that offers nothing": (
+        lambda: F.kd(S, T.index_fill(0, torch.tensor([3]), -math.inf)),
+        "kd: the teacher offers no class in row [3] (all its logits are -inf); mask that row.",
     ),
     "unknown divergence": (
         lambda: F.kd(S, T, divergence="forwards"),
@@ -201,7 +210,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "features of different length": (
         lambda: F.at([torch.zeros(4, 3, 2, 2)] * 2, [torch.zeros(4, 3, 2, 2)] * 3),
-        "at: 2 student features, 3 teacher features",
+        "at: the student gives 2 features, the teacher 3; give as many of each, layer by layer.",
     ),
 }
 

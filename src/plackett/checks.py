@@ -17,6 +17,7 @@ from torch import Tensor
 from plackett.choice import WEIGHTS
 from plackett.errors import InputError, did_you_mean
 from plackett.losses.registry import Loss
+from plackett.losses.rows import rows_that_count
 
 _debug = False
 
@@ -80,6 +81,8 @@ def _logit_tensors(entry: Loss, given: Mapping[str, Any], options: Mapping[str, 
         raise InputError(
             f"{who}: weights has {weights.numel()} entries, but there are {student.shape[-1]} classes; give one a rank."
         )
+    if teacher is not None and teacher.numel() and values_are_read(teacher):
+        _offers_something(who, teacher, _rows_that_count(target, options))
     if target is None and options.get("label_weight") is not None:
         raise InputError(f"{who}: label_weight raises the label's own choice, so it needs a target; target is None.")
 
@@ -144,10 +147,11 @@ def _target(entry: Loss, student: Tensor, teacher: Tensor | None, target: Tensor
             f"a row, {_shape(student)[:-1]}."
         )
     if values_are_read(target) and target.numel():
-        _labels(who, classes, teacher, target, options)
+        _labels(entry, classes, teacher, target, options)
 
 
-def _labels(who: str, classes: int, teacher: Tensor | None, target: Tensor, options: Mapping[str, Any]) -> None:
+def _labels(entry: Loss, classes: int, teacher: Tensor | None, target: Tensor, options: Mapping[str, Any]) -> None:
+    who = entry.name
     ignore_index = options.get("ignore_index", -100)
     low, high = int(target.min()), int(target.max())
     if high >= classes or low < 0:
@@ -161,20 +165,34 @@ def _labels(who: str, classes: int, teacher: Tensor | None, target: Tensor, opti
                 f"{who}: label {value} at {where} is out of range: the logits have {classes} classes, so labels go "
                 f"from 0 to {classes - 1} (or {ignore_index}, which is ignored)."
             )
-    if who == "pld" and teacher is not None and options.get("label_weight") is None:
-        _label_is_offered(teacher, target, ignore_index, options.get("mask"))
+    if entry.picks_the_label and teacher is not None and options.get("label_weight") is None:
+        _label_is_offered(entry, teacher, target, _rows_that_count(target, options))
 
 
-def _label_is_offered(teacher: Tensor, target: Tensor, ignore_index: int, mask: Tensor | None) -> None:
-    counts = target != ignore_index if mask is None else (target != ignore_index) & mask
+def _rows_that_count(target: Tensor | None, options: Mapping[str, Any]) -> Tensor | None:
+    return rows_that_count(target, options.get("mask"), options.get("ignore_index", -100))
+
+
+def _label_is_offered(entry: Loss, teacher: Tensor, target: Tensor, counts: Tensor | None) -> None:
+    counts = torch.ones_like(target, dtype=torch.bool) if counts is None else counts
     label = torch.where(counts, target, 0).long().unsqueeze(-1)
     missing = counts & (teacher.detach().gather(-1, label).squeeze(-1) == -torch.inf)
     if missing.any():
         where = [int(i) for i in missing.nonzero()[0]]
+        use = "" if "label_weight" in entry.options else "use pld and "
         raise InputError(
-            f"pld: the teacher does not offer label {int(target[missing][0])} (its logit at {where} is -inf), so the "
-            "paper's weight for it is 0; say what that choice is worth with label_weight, e.g. label_weight=1.0."
+            f"{entry.name}: the teacher does not offer label {int(target[missing][0])} (its logit at {where} is -inf), "
+            f"so its weight for it is 0; {use}say what that pick is worth with label_weight, e.g. label_weight=1.0."
         )
+
+
+def _offers_something(who: str, teacher: Tensor, counts: Tensor | None) -> None:
+    empty = teacher.detach().amax(-1) == -torch.inf
+    if counts is not None:
+        empty = empty & counts
+    if empty.any():
+        where = [int(i) for i in empty.nonzero()[0]]
+        raise InputError(f"{who}: the teacher offers no class in row {where} (all its logits are -inf); mask that row.")
 
 
 def _soft_target(who: str, target: Tensor, options: Mapping[str, Any]) -> None:

@@ -163,6 +163,7 @@ def soft_rows(
     ),
     module="PLDLoss",
     soft_targets=True,
+    picks_the_label=True,
 )
 def pld(
     student: Tensor,
@@ -257,6 +258,7 @@ def pld(
     ),
     module="ListMLELoss",
     soft_targets=True,
+    picks_the_label=True,
 )
 def listmle(
     student: Tensor,
@@ -306,6 +308,7 @@ def listmle(
     ),
     module="PositionListMLELoss",
     soft_targets=True,
+    picks_the_label=True,
 )
 def position_listmle(
     student: Tensor,

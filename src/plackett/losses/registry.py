@@ -55,6 +55,7 @@ class Loss:
     module: type[nn.Module] | None = None
     features: bool = False
     soft_targets: bool = False
+    picks_the_label: bool = False  # the label is a choice of its own, also where the teacher does not offer it
     tensors: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     options: dict[str, inspect.Parameter] = field(default_factory=dict)
@@ -81,7 +82,13 @@ LOSSES: dict[str, Loss] = {}
 
 
 def loss(
-    card: Card, module: str, *, name: str = "", features: bool = False, soft_targets: bool = False
+    card: Card,
+    module: str,
+    *,
+    name: str = "",
+    features: bool = False,
+    soft_targets: bool = False,
+    picks_the_label: bool = False,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Registers a function `f(student, [teacher, [target]], *, options...)`, whose twin is `module`.
 
@@ -98,6 +105,7 @@ def loss(
                 function=function,
                 features=features,
                 soft_targets=soft_targets,
+                picks_the_label=picks_the_label,
                 tensors=tuple(n for n in TENSORS if n in parameters),
                 optional=tuple(n for n in TENSORS if n in parameters and parameters[n].default is None),
                 options={n: p for n, p in parameters.items() if n not in TENSORS and n not in PER_CALL},
