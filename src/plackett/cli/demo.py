@@ -75,10 +75,10 @@ def _show(console: Console, study: Study, page: Path) -> None:
             console.print(Padding(verdict(table, record.baseline), (0, 2, 1, 2)), markup=False)
             if place == 0 and teacher is not None:
                 weights = ", ".join(f"{weight:.3f} at τ={tau:g}" for tau, weight in teacher.first_choice_weight.items())
+                right = f"{100 * teacher.accuracy:.1f} % test accuracy"
                 console.print(
-                    f"The teacher has {teacher.parameters:,} parameters and {100 * teacher.accuracy:.1f} % test accuracy. "
-                    f"Its mean first-choice weight, the share of PLD that the label itself gets: {weights}. "
-                    "Near 1, PLD is nearly cross-entropy.\n"
+                    f"The teacher has {teacher.parameters:,} parameters and {right}. Its mean first-choice weight, "
+                    f"the share of PLD that the label itself gets: {weights}. Near 1, PLD is nearly cross-entropy.\n"
                 )
         for problem in study.problems:
             console.print(f"{problem}\n", markup=False)

@@ -8,14 +8,15 @@ best (`python -m benchmarks.demo_recipe`). The objectives' own numbers are the p
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
-from plackett import models
+from plackett import models, presets
 from plackett.data import Batches, Pictures, Shift, derive, digits
 from plackett.errors import InputError
 from plackett.evaluation import accuracy, predict
@@ -27,13 +28,14 @@ from plackett.teachers import LiveTeacher, first_choice_weight
 from plackett.training import Cohort, EpochReport, Recipe, Student
 
 BASELINE = "CE"
-METHODS: dict[str, dict[str, object]] = {
-    "CE": {"ce": 1.0},
-    "KD": {"ce": 0.1, "kd": {"weight": 0.9, "temperature": 4.0}},
-    "DIST": {"ce": 1.0, "dist": {"beta": 2.0, "gamma": 2.0, "temperature": 4.0}},
-    "DKD": {"ce": 1.0, "dkd": {"alpha": 1.0, "beta": 8.0, "temperature": 4.0, "warmup_epochs": 20}},
-    "PLD τ=1": {"pld": {"temperature": 1.0}},
-    "PLD τ=4": {"pld": {"temperature": 4.0}},
+# Digits have no presets of their own: CIFAR-100's, and ImageNet's temperature of PLD beside it.
+METHODS: dict[str, Mapping[str, Any]] = {
+    "CE": presets.get("cifar100", "ce"),
+    "KD": presets.get("cifar100", "kd"),
+    "DIST": presets.get("cifar100", "dist"),
+    "DKD": presets.get("cifar100", "dkd"),
+    "PLD τ=1": presets.get("imagenet", "pld"),
+    "PLD τ=4": presets.get("cifar100", "pld"),
 }
 TEMPERATURES = (0.5, 1.0, 2.0, 4.0, 8.0)
 TEACHER_STEP = 4  # a teacher's step takes about as long as this many steps of a student
