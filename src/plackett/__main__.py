@@ -1,0 +1,5 @@
+"""`python -m plackett` is the command."""
+
+from plackett.cli import main
+
+main()
