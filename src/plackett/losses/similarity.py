@@ -109,9 +109,9 @@ def pkt(
 
 
 def _pkt(pair: Pair, keep: Tensor | None, eps: float) -> Tensor:
+    # A row that does not count is 0, so as near to every row as to any other, in p and in q alike: it adds 0.
     p, q = (_neighbours(x.flatten(1), keep, eps) for x in pair)
-    terms = q * ((q + eps) / (p + eps)).log()
-    return (terms if keep is None else torch.where(keep.unsqueeze(-1), terms, 0.0)).sum()
+    return (q * ((q + eps) / (p + eps)).log()).sum()
 
 
 def _neighbours(x: Tensor, keep: Tensor | None, eps: float) -> Tensor:
