@@ -39,13 +39,13 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = ("functional", "kernels", "losses", "modules", "objectives", "presets", "reference")
 
 if TYPE_CHECKING:
-    import plackett.functional as functional
-    import plackett.kernels as kernels
-    import plackett.losses as losses
-    import plackett.modules as modules
-    import plackett.objectives as objectives
-    import plackett.presets as presets
-    import plackett.reference as reference
+    from plackett import functional as functional
+    from plackett import kernels as kernels
+    from plackett import losses as losses
+    from plackett import modules as modules
+    from plackett import objectives as objectives
+    from plackett import presets as presets
+    from plackett import reference as reference
     from plackett.checks import debug as debug
     from plackett.errors import InputError as InputError
     from plackett.errors import PlackettError as PlackettError
