@@ -90,7 +90,7 @@ def test_a_demo_that_was_stopped_goes_on_with_what_is_missing(tmp_path: Path, mo
     assert kept.stat().st_mtime_ns > written
 
 
-@pytest.mark.parametrize("after", [0.0, 0.4, 0.9])
+@pytest.mark.parametrize("after", [0.0, 0.6])
 def test_a_demo_killed_at_any_moment_runs_again(tmp_path: Path, after: float) -> None:
     code = (
         "import pathlib, sys; from plackett.experiments import demo\n"

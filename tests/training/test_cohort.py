@@ -85,7 +85,7 @@ def test_training_leaves_the_callers_random_numbers_alone() -> None:
 
 
 def test_metrics_are_means_over_the_epochs_pictures() -> None:
-    """The last batch is smaller; the mean must not be one of batches. A learning rate of nearly 0 keeps the loss still."""
+    """The last batch is smaller, so a mean of batches would differ. With a rate of nearly 0 the loss keeps still."""
     slow = Recipe(epochs=1, batch_size=8, learning_rate=1e-30)
     model = nn.Sequential(nn.Flatten(), nn.Linear(16, 3))
     objective = Objective(OBJECTIVES["KD"])

@@ -11,9 +11,10 @@ import typer
 
 import plackett
 from plackett.cli import demo, losses, report
+from plackett.cli.stopped import Stopped
 from plackett.errors import PlackettError
 
-FAILED, STOPPED = 2, 130
+FAILED = 2
 
 app = typer.Typer(
     name="plackett",
@@ -60,14 +61,14 @@ def _run(arguments: list[str], debug: bool) -> int:
         code: Any = app(arguments, standalone_mode=False, prog_name="plackett")
         return code if isinstance(code, int) else 0
     except (KeyboardInterrupt, typer.Abort):
-        return _say("Stopped.", STOPPED)
+        return _say("Stopped.", Stopped.exit_code)
     except BrokenPipeError:  # `plackett losses | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except PlackettError as error:
         if debug:
             raise
-        return _say(str(error))
+        return _say(str(error), getattr(error, "exit_code", FAILED))
     except OSError as error:
         if debug:
             raise

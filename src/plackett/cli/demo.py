@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from plackett.errors import PlackettError
+from plackett.cli.stopped import Stopped
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,12 +29,13 @@ def demo(
     """Distil a small network on real digits, in under a minute, and write a report."""
     from rich.console import Console
 
-    from plackett.cli.progress import Bar
+    from plackett.cli.progress import Bar, say
 
     console = Console(highlight=False)
-    console.print(
+    say(
+        console,
         "Handwritten digits (scikit-learn, offline): a big teacher, a small student, six objectives, "
-        f"{seeds} seed{'s' if seeds != 1 else ''} each."
+        f"{seeds} seed{'s' if seeds != 1 else ''} each.",
     )
     with Bar(console) as bar:
         bar.tell("loading torch", 0, 1)
@@ -52,7 +53,7 @@ def demo(
         try:
             experiment.run(out, seeds=seeds, size=size, command=f"plackett demo{options}", watch=watch)
         except KeyboardInterrupt:
-            raise PlackettError(f"Stopped. What was finished is in {out}; the same command does the rest.") from None
+            raise Stopped(f"Stopped. What was finished is in {out}; the same command does the rest.") from None
     page = write_report(out)
 
     from plackett.experiments.study import read_study
@@ -61,30 +62,34 @@ def demo(
 
 
 def _show(console: Console, study: Study, page: Path) -> None:
+    from rich.console import RenderableType
     from rich.padding import Padding
 
+    from plackett.cli.progress import say
     from plackett.cli.tables import comparison
     from plackett.experiments.tables import rows, verdict
 
     record = study.record
-    tables = {case.title: rows(study.runs[case.group], record.baseline) for case in record.cases}
-    teacher = study.all_runs[0].record.teacher
-    with console.capture() as captured:
-        for place, (title, table) in enumerate(tables.items()):
-            console.print(comparison(title, table, record.baseline))
-            console.print(Padding(verdict(table, record.baseline), (0, 2, 1, 2)), markup=False)
-            if place == 0 and teacher is not None:
-                weights = ", ".join(f"{weight:.3f} at τ={tau:g}" for tau, weight in teacher.first_choice_weight.items())
-                right = f"{100 * teacher.accuracy:.1f} % test accuracy"
-                console.print(
-                    f"The teacher has {teacher.parameters:,} parameters and {right}. Its mean first-choice weight, "
-                    f"the share of PLD that the label itself gets: {weights}. Near 1, PLD is nearly cross-entropy.\n"
-                )
-        for problem in study.problems:
-            console.print(f"{problem}\n", markup=False)
-        seconds = f" ({record.seconds:.0f} s)" if record.seconds is not None else ""
-        console.print(f"Report{seconds}: {page}\n", markup=False, soft_wrap=True)
-        console.print("In your own training loop:\n")
-        console.print(Padding(DROP_IN, (0, 0, 1, 4)), markup=False)
-        console.print("Distilling from a folder of pictures is not in this version.")
-    typer.echo("\n" + "\n".join(line.rstrip() for line in captured.get().splitlines()))
+    parts: list[RenderableType] = [""]
+    for place, case in enumerate(record.cases):
+        table = rows(study.runs[case.group], record.baseline)
+        parts.append(comparison(case.title, table, record.baseline))
+        parts.append(Padding(verdict(table, record.baseline), (0, 2, 1, 2)))
+        teacher = study.all_runs[0].record.teacher
+        if place == 0 and teacher is not None:
+            weights = ", ".join(f"{weight:.3f} at τ={tau:g}" for tau, weight in teacher.first_choice_weight.items())
+            right = f"{100 * teacher.accuracy:.1f} % test accuracy"
+            parts.append(
+                f"The teacher has {teacher.parameters:,} parameters and {right}. Its mean first-choice weight, "
+                f"the share of PLD that the label itself gets: {weights}. Near 1, PLD is nearly cross-entropy.\n"
+            )
+    parts += [f"{problem}\n" for problem in study.problems]
+    say(console, *parts)
+    seconds = f" ({record.seconds:.0f} s)" if record.seconds is not None else ""
+    typer.echo(f"Report{seconds}: {page}\n")  # in one piece, however long: terminals make it a link
+    say(
+        console,
+        "In your own training loop:\n",
+        Padding(DROP_IN, (0, 0, 1, 4)),
+        "Distilling from a folder of pictures is not in this version.",
+    )

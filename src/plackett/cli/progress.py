@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from types import TracebackType
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 
@@ -42,3 +42,12 @@ class Bar:
             spent = time.monotonic() - self._begun
             far = f": {100 * done / total:.0f} % done, about {spent / done * (total - done):.0f} s left" if done else ""
             self.console.print(f"  {what}{far}", highlight=False)
+
+
+def say(console: Console, *parts: RenderableType) -> None:
+    """Prints without the blanks that pad every line to the console's width."""
+    with console.capture() as captured:
+        for part in parts:
+            console.print(part, markup=False)
+    console.file.write("\n".join(line.rstrip() for line in captured.get().split("\n")))
+    console.file.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import re
 from typing import Any
@@ -57,8 +58,6 @@ class Drawing:
     True
     """
 
-    _count = 0
-
     def __init__(self, width: float, height: float) -> None:
         matplotlib = need("matplotlib")
         self._style = matplotlib.rc_context(_STYLE)
@@ -81,13 +80,13 @@ class Drawing:
     def svg(self, description: str) -> Any:
         """The drawing as an inline element, `description` being what it says to one who does not see it."""
         markupsafe = need("markupsafe")
-        Drawing._count += 1
         body = self._text[self._text.index("<svg") :]
         body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
         for colour, variable in _VARIABLES.items():
             body = body.replace(colour, f"var({variable})")
-        # Names must be unique on a page that holds many drawings.
-        body = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>f{Drawing._count}-", body)
+        # Names must be unique on a page that holds many drawings, and the same whenever it is made.
+        name = hashlib.blake2b((description + body).encode(), digest_size=5).hexdigest()
+        body = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>f{name}-", body)
         label = markupsafe.escape(description)
         viewbox = re.search(r'viewBox="[^"]*"', body)
         inside = body[body.index(">") + 1 :]

@@ -1,0 +1,97 @@
+"""The page as a browser sees it: headless Chromium, light and dark, wide and narrow."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from plackett.report import write
+from tests.experiments.runs import write_run
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    *("--enable-logging=stderr", "--v=0"),
+)
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium, and none is found on the PATH")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    for group in ("few", "all"):
+        for seed in range(3):
+            accuracies = {"CE": 0.8 + seed / 100, "PLD τ=4": 0.85 + seed / 90, "a rather long name of a method": 0.82}
+            write_run(folder / f"{group}{seed}", seed, accuracies, group=group)
+    return write(folder)
+
+
+def browse(page: Path, profile: Path, *flags: str) -> subprocess.CompletedProcess[str]:
+    assert CHROMIUM is not None
+    command = [CHROMIUM, *FLAGS, f"--user-data-dir={profile}", *flags, page.as_uri()]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr[-2000:]
+    return run
+
+
+def test_no_console_errors_and_every_section_present(page: Path, tmp_path: Path) -> None:
+    run = browse(page, tmp_path, "--dump-dom")
+    assert "CONSOLE" not in run.stderr, run.stderr
+    sections = re.findall(r'<section id="(\w+)"', run.stdout)
+    assert sections == ["verdict", "comparison", "seeds", "training", "calibration", "teacher", "reproduce"]
+    assert run.stdout.count("<svg") == 2 * (1 + 3 + 4)
+
+
+def probed(page: Path, tmp_path: Path, script: str, *flags: str) -> str:
+    """What `script` returns in a copy of the page that is allowed to run it."""
+    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text())
+    probe = f"<script>document.body.dataset.probe = (() => {{ {script} }})();</script></body>"
+    copy = tmp_path / "probe.html"
+    copy.write_text(text.replace("</body>", probe))
+    dom = browse(copy, tmp_path / "profile", "--dump-dom", *flags).stdout
+    found = re.search(r'data-probe="([^"]*)"', dom)
+    assert found
+    return found[1]
+
+
+@pytest.mark.parametrize("width", [500, 1200])
+def test_the_page_is_no_wider_than_the_window(page: Path, tmp_path: Path, width: int) -> None:
+    script = "return [document.documentElement.scrollWidth, innerWidth].join(' ');"
+    wide, window = map(int, probed(page, tmp_path, script, f"--window-size={width},900").split())
+    assert wide <= window
+
+
+def test_nothing_was_asked_of_a_network(page: Path, tmp_path: Path) -> None:
+    script = "return performance.getEntriesByType('resource').length;"
+    assert probed(page, tmp_path, script) == "0"
+
+
+@pytest.mark.parametrize(("flag", "dark"), [("--window-size=800,600", False), ("--force-dark-mode", True)])
+def test_text_and_drawings_are_readable_in_light_and_dark(page: Path, tmp_path: Path, flag: str, dark: bool) -> None:
+    """WCAG's contrast of at least 4.5 between the page and every colour of letters, drawings' included."""
+    script = """
+      const lum = (rgb) => rgb.match(/[0-9.]+/g).slice(0, 3).map(v => v / 255)
+        .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+      const paper = lum(getComputedStyle(document.documentElement).backgroundColor);
+      const ratio = (rgb) => { const l = lum(rgb); return (Math.max(l, paper) + .05) / (Math.min(l, paper) + .05); };
+      const letters = [...document.querySelectorAll('p, td, th, h1, h2, h3, a:not(.skip), dt, dd')]
+        .map(e => ratio(getComputedStyle(e).color));
+      const drawn = [...document.querySelectorAll('svg text')].map(e => ratio(getComputedStyle(e).fill));
+      return [paper < 0.2, Math.min(...letters) >= 4.5, drawn.length > 50, Math.min(...drawn) >= 4.5].join(' ');
+    """
+    flags = (flag, "--blink-settings=preferredColorScheme=0") if dark else (flag,)
+    assert probed(page, tmp_path, script, *flags) == f"{str(dark).lower()} true true true"
+
+
+def test_it_prints(page: Path, tmp_path: Path) -> None:
+    browse(page, tmp_path, "--no-pdf-header-footer", f"--print-to-pdf={tmp_path / 'report.pdf'}")
+    content = (tmp_path / "report.pdf").read_bytes()
+    assert content.startswith(b"%PDF")
+    assert 2 <= len(re.findall(rb"/Type\s*/Page\b", content)) <= 8
