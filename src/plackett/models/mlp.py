@@ -7,11 +7,15 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
+from plackett.models.network import Network
 from plackett.models.registry import register
 
 
-class MLP(nn.Module):
+class MLP(Network):
     """Linear layers of the given widths with ReLU between them."""
+
+    taps = ("embedding",)
+    channels = None
 
     def __init__(self, inputs: int, hidden: Sequence[int], classes: int) -> None:
         super().__init__()
@@ -22,8 +26,11 @@ class MLP(nn.Module):
         self.body = nn.Sequential(nn.Flatten(), *layers)
         self.head = nn.Linear(widths[-1], classes)
 
-    def forward(self, inputs: Tensor) -> Tensor:
-        logits: Tensor = self.head(self.body(inputs))
+    def features(self, inputs: Tensor) -> dict[str, Tensor]:
+        return {"embedding": self.body(inputs)}
+
+    def classify(self, embedding: Tensor) -> Tensor:
+        logits: Tensor = self.head(embedding)
         return logits
 
 

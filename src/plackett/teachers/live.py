@@ -5,21 +5,12 @@ from __future__ import annotations
 import copy
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from plackett.data import Batch
 from plackett.errors import InputError
+from plackett.models import Float32Linear
 from plackett.teachers.source import Signals
-
-
-class Float32Linear(nn.Linear):
-    """A last layer that answers in float32 under autocast: half precision makes ties, and PLD jumps there."""
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        with torch.autocast(inputs.device.type, enabled=False):
-            bias = None if self.bias is None else self.bias.float()
-            return F.linear(inputs.float(), self.weight.float(), bias)
 
 
 class LiveTeacher:
