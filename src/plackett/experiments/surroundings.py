@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import platform
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
@@ -34,8 +35,12 @@ def processor() -> str:
     return platform.processor() or platform.machine()
 
 
+@functools.cache
 def commit() -> str | None:
-    """The commit of the checkout that plackett runs from, with `+changes` where its sources differ; None elsewhere."""
+    """The commit of the checkout that plackett runs from, with `+changes` where its sources differ; None elsewhere.
+
+    Asked once: what this process runs was read when it began.
+    """
     package = Path(plackett.__file__).parent
     root = package.parent.parent
     if not (root / ".git").exists() or package.parent.name != "src":
