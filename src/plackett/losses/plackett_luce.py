@@ -21,7 +21,7 @@ from plackett.losses.rows import Reduction, compute_dtype, reduce_rows, rows_tha
 
 # Rows are taken in blocks of about this many logits: on the CPU buffers then stay in the cache, and memory beyond
 # the gradient does not grow with the batch.
-_BLOCK = {"cpu": 1 << 17}
+_BLOCK = {"cpu": 1 << 16}
 _BLOCK_ELSEWHERE = 1 << 26
 
 
