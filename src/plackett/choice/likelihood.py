@@ -44,19 +44,26 @@ def choice_likelihood(student: Tensor, choices: Choices, gradient: bool = True) 
     >>> choice_likelihood(s, choices)  # a = (1, 0) is cross-entropy
     (tensor([0.3133]), tensor([[-0.2689,  0.2689]]))
     """
-    full = choices.order.shape[-1] == student.shape[-1] and choices.offered is None
-    if full and student.device.type == "cpu" and not torch.compiler.is_compiling():
+    if choices.offered is None and student.device.type == "cpu" and not torch.compiler.is_compiling():
         return _linear_domain(student, choices, gradient)
     return _log_domain(student, choices, gradient)
 
 
 def _linear_domain(student: Tensor, choices: Choices, gradient: bool) -> tuple[Tensor, Tensor | None]:
-    """Full orders over all classes, on the CPU."""
+    """Choices among all classes, on the CPU."""
     order, a = choices.order, choices.a
-    e = student.gather(-1, order)  # few buffers, each used again: fresh memory costs more than what is done in it
-    e -= student.amax(-1, keepdim=True)
-    wide = ~(e.amin(-1) >= -_LINEAR_RANGE)  # also where a student's logit is -inf or NaN
-    e.exp_()
+    top, kept = student.amax(-1, keepdim=True), order.shape[-1]
+    partial = kept < student.shape[-1]
+    wide = ~(student.amin(-1, keepdim=True) - top >= -_LINEAR_RANGE).squeeze(-1)  # also at a logit of -inf or NaN
+    # Few buffers, each used again: fresh memory costs more than what is done in it.
+    if partial:  # what is never charged is one more column, which is left to the end and weighs nothing
+        slopes = torch.sub(student, top).exp_()
+        e = slopes.gather(-1, order)
+        e = torch.cat([e, slopes.scatter_(-1, order, 0.0).sum(-1, keepdim=True)], dim=-1)
+        a = torch.nn.functional.pad(a, (0, 1))
+    else:
+        slopes = torch.empty_like(student)
+        e = student.gather(-1, order).sub_(top).exp_()
     buffer = e.flip(-1).cumsum_(-1)  # PyTorch accumulates float32 in float64 here
     x = buffer.flip(-1)
     # After the last choice nothing is left: its loss and its own gradient are 0.
@@ -66,10 +73,13 @@ def _linear_domain(student: Tensor, choices: Choices, gradient: bool) -> tuple[T
         ratio = torch.div(a, x, out=buffer)
         slope = torch.zeros_like(x)
         torch.mul(ratio[:, :-1], x[:, 1:], out=slope[:, :-1]).neg_()
-        slope[:, 1:].addcmul_(e[:, 1:], ratio.cumsum_(-1)[:, :-1])
-        grad = torch.empty_like(student).scatter_(-1, order, slope)
+        w = ratio.cumsum_(-1)
+        slope[:, 1:].addcmul_(e[:, 1:], w[:, :-1])
+        if partial:
+            slopes *= w[:, -1:]
+        grad = slopes.scatter_(-1, order, slope[:, :kept])
     if wide.any():
-        few = Choices(order[wide], a[wide].double(), None, choices.labelled)
+        few = Choices(order[wide], choices.a[wide].double(), None, choices.labelled)
         few_loss, few_grad = _log_domain(student[wide].double(), few, gradient)
         loss[wide] = few_loss.to(loss.dtype)
         if grad is not None and few_grad is not None:
