@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 import plackett
-from plackett.cli import demo, losses, report
+from plackett.cli import data, demo, losses, report
 from plackett.cli.stopped import Stopped
 from plackett.errors import PlackettError
 
@@ -24,6 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("data")(data.data)
 app.command("demo")(demo.demo)
 app.command("losses")(losses.losses)
 app.command("report")(report.report)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Generator, Tensor
@@ -16,12 +17,28 @@ from plackett.errors import InputError
 
 @dataclass(frozen=True)
 class Batch:
-    """What one step sees. `indices` and `epoch` say which pictures, under which augmentation."""
+    """What one step sees. `indices` and `epoch` say which pictures, under which augmentation.
+
+    Inside a captured graph the epoch is a tensor on the device, and a number everywhere else.
+    """
 
     inputs: Tensor
     targets: Tensor
     indices: Tensor
-    epoch: int
+    epoch: int | Tensor
+
+
+class Stream(Protocol):
+    """What a cohort asks of its batches: each epoch's in order, from any of them on, and any one of them again."""
+
+    pictures: Pictures
+    size: int
+
+    def __len__(self) -> int: ...
+
+    def epoch(self, epoch: int, start: int = 0) -> Iterator[Batch]: ...
+
+    def replay(self, indices: Tensor, epoch: int) -> Batch: ...
 
 
 class Batches:
@@ -49,10 +66,11 @@ class Batches:
     def __len__(self) -> int:
         return -(-len(self.pictures) // self.size)
 
-    def epoch(self, epoch: int) -> Iterator[Batch]:
+    def epoch(self, epoch: int, start: int = 0) -> Iterator[Batch]:
+        """The epoch's batches, from batch `start` on."""
         order = torch.randperm(len(self.pictures), generator=self._generator("order", epoch))
         drawn = self._drawn(epoch)
-        for indices in torch.split(order.to(self.pictures.device), self.size):
+        for indices in torch.split(order.to(self.pictures.device), self.size)[start:]:
             yield self._batch(indices, drawn, epoch)
 
     def replay(self, indices: Tensor, epoch: int) -> Batch:

@@ -14,7 +14,7 @@ from plackett.errors import InputError
 
 @dataclass(frozen=True)
 class Pictures:
-    """`inputs` `[N, channels, height, width]` float, `targets` `[N]` int64, and the name of every class."""
+    """`inputs` `[N, channels, height, width]` (float or uint8), `targets` `[N]` int64, and the name of every class."""
 
     inputs: Tensor
     targets: Tensor
