@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
+import os
 
 import torch
 from torch import Tensor
@@ -10,33 +12,67 @@ from torch import Tensor
 from plackett.errors import InputError, did_you_mean
 from plackett.losses.plackett_luce import RowsFunction, eager_rows
 
-IMPLEMENTATIONS = ("auto", "eager", "compile")
+IMPLEMENTATIONS = ("auto", "eager", "compile", "triton")
 
 
 def pick(impl: str, student: Tensor) -> RowsFunction:
     """The implementation that `impl` names for logits like `student`."""
     name, _ = _decide(impl, student)
+    if name == "triton":
+        from plackett.kernels.fused import fused_rows
+
+        return fused_rows
     return compiled_rows() if name == "compile" else eager_rows
 
 
-def why(student: Tensor, impl: str = "auto") -> str:
+def why(student: Tensor, impl: str = "auto", top_k: int | None = None) -> str:
     """Which implementation a call with these logits takes, and the reason."""
     name, reason = _decide(impl, student)
-    return f"{name}: {reason}"
+    if name == "triton":
+        from plackett.kernels.fused import plan
+
+        kernel, how = plan(student.shape[-1], top_k)
+        if kernel == "eager":
+            return f"eager: {how}"
+        reason = f"{reason}; {how}"
+    return f"{name}: {reason}."
 
 
 def _decide(impl: str, student: Tensor) -> tuple[str, str]:
     if impl not in IMPLEMENTATIONS:
         raise InputError(f"pld: unknown impl {impl!r}; {did_you_mean(impl, IMPLEMENTATIONS)}.")
+    if impl == "triton":
+        obstacle = _obstacle(student)
+        if obstacle is not None:
+            raise InputError(f"pld: impl='triton' cannot be had: {obstacle}; use impl='auto'.")
     if impl != "auto":
-        return impl, "asked for by name."
-    if torch.compiler.is_compiling():
-        return "eager", "a graph is being traced, and PyTorch operations are what it can fuse."
+        return impl, "asked for by name"
     if student.device.type == "cpu":
-        return "eager", (
-            "the student's logits are on the CPU, where PyTorch operations and a vectorised sort are fastest."
+        if torch.compiler.is_compiling():
+            return "eager", "a graph is being traced, and PyTorch operations are what it can fuse"
+        return (
+            "eager",
+            "the student's logits are on the CPU, where PyTorch operations and a vectorised sort are fastest",
         )
-    return "eager", f"the student's logits are on {student.device.type}, where PyTorch operations are all there is."
+    obstacle = _obstacle(student)
+    if obstacle is None and torch.version.hip is not None:
+        obstacle = "the kernels were never run on a chip of this maker"
+    if obstacle is not None:
+        return "eager", f"{obstacle}, so PyTorch operations compute it"
+    return "triton", "the student's logits are on a CUDA device"
+
+
+def _obstacle(student: Tensor) -> str | None:
+    """What keeps the kernels from taking these logits."""
+    from plackett.kernels.fused import TAKEN
+
+    if importlib.util.find_spec("triton") is None:
+        return "Triton is not installed"
+    if student.device.type != "cuda" and os.environ.get("TRITON_INTERPRET") != "1":
+        return f"the student's logits are on {student.device.type}, and the kernels need a CUDA device"
+    if student.dtype not in TAKEN:
+        return f"the student's logits are {student.dtype}, and the kernels take float32, bfloat16 and float16"
+    return None
 
 
 @functools.cache

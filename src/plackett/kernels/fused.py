@@ -1,0 +1,107 @@
+"""PLD by the fused kernels, as a registered operator, so that `torch.compile` keeps one graph around it."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from plackett.kernels.launch import launch_exact, launch_topk
+from plackett.losses.plackett_luce import Rows, eager_rows
+
+TAKEN = (torch.float32, torch.bfloat16, torch.float16)
+ON_CHIP = 8192  # classes
+FEW = 256  # choices
+# Below this many classes a choice, sorting them all costs less than finding the first.
+_SHARE = 8
+
+
+def plan(classes: int, top_k: int | None) -> tuple[str, str]:
+    """Which kernel takes rows of so many classes, and why."""
+    if top_k is not None and top_k <= FEW and (classes >= _SHARE * top_k or classes > ON_CHIP):
+        return "topk", f"the first {top_k} of {classes} classes are selected, not sorted"
+    if classes <= ON_CHIP:
+        return "exact", f"a row of {classes} classes is sorted on chip, its loss and gradient written in one launch"
+    what = "every class is a choice" if top_k is None else f"{top_k} choices are more than the {FEW} that it selects"
+    return "eager", (
+        f"a row has {classes} classes, the kernel holds at most {ON_CHIP} on chip and {what}, "
+        f"so PyTorch operations compute it; top_k up to {FEW} has a kernel at any size."
+    )
+
+
+@torch.library.custom_op("plackett::rows", mutates_args=())
+def rows_op(
+    student: Tensor,
+    teacher: Tensor,
+    target: Tensor | None,
+    keep: Tensor | None,
+    temperature: float,
+    weights: str,
+    rank_weights: Tensor | None,
+    label_weight: float | None,
+    kept: int,
+    want_gradient: bool,
+    select: bool,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Loss, gradient (empty where not wanted) and the weight left out, of rows that a kernel can take."""
+    launch = launch_topk if select else launch_exact
+    return launch(student, teacher, target, keep, temperature, weights, rank_weights, label_weight, kept, want_gradient)
+
+
+@rows_op.register_fake
+def _(
+    student: Tensor,
+    teacher: Tensor,
+    target: Tensor | None,
+    keep: Tensor | None,
+    temperature: float,
+    weights: str,
+    rank_weights: Tensor | None,
+    label_weight: float | None,
+    kept: int,
+    want_gradient: bool,
+    select: bool,
+) -> tuple[Tensor, Tensor, Tensor]:
+    loss = student.new_empty(student.shape[0], dtype=torch.float32)
+    gradient = student.new_empty(student.shape if want_gradient else (0,))
+    return loss, gradient, torch.empty_like(loss)
+
+
+def fused_rows(
+    student: Tensor,
+    teacher: Tensor,
+    target: Tensor | None,
+    keep: Tensor | None,
+    *,
+    temperature: float,
+    weights: str | Tensor,
+    label_weight: float | None,
+    top_k: int | None,
+    gradient: bool,
+) -> Rows:
+    """PLD in one launch; in PyTorch operations where `plan` says that no kernel takes the rows."""
+    classes = student.shape[1]
+    kernel, _ = plan(classes, top_k)
+    if kernel == "eager":
+        return eager_rows(
+            student,
+            teacher,
+            target,
+            keep,
+            temperature=temperature,
+            weights=weights,
+            label_weight=label_weight,
+            top_k=top_k,
+            gradient=gradient,
+        )
+    if teacher.dtype not in TAKEN:
+        teacher = teacher.float()
+    name, given = (weights, None) if isinstance(weights, str) else ("given", weights.to(student.device).contiguous())
+    kept = classes if top_k is None else min(top_k, classes)
+    select = kernel == "topk"
+    if torch.compiler.is_compiling():
+        parts = rows_op(student, teacher, target, keep, temperature, name, given, label_weight, kept, gradient, select)
+    else:  # the operator's own bookkeeping costs more than a small launch
+        launch = launch_topk if select else launch_exact
+        parts = launch(student, teacher, target, keep, temperature, name, given, label_weight, kept, gradient)
+    loss, slope, left_out = parts
+    return Rows(loss, slope if gradient else None, left_out)

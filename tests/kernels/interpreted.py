@@ -1,0 +1,134 @@
+"""The kernels through Triton's interpreter, which must be chosen before Triton is imported: see test_interpreted."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from plackett.kernels.fused import fused_rows
+from plackett.kernels.launch import interpreted, launch_topk
+from plackett.losses.plackett_luce import Rows
+from tests.cases import CASES, Case, random_case
+from tests.kernels.held import OPTIONS, hold
+
+pytestmark = [
+    pytest.mark.skipif(not interpreted(), reason="needs TRITON_INTERPRET=1 before Triton is imported"),
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),  # NumPy warns of what `where` then does not take
+]
+
+
+def select_rows(
+    s: Tensor, t: Tensor, y: Tensor | None, keep: Tensor | None, *, weights: Any, top_k: int | None, **o: Any
+) -> Rows:
+    """The selecting kernel whatever `plan` says, in blocks far smaller than the row."""
+    name, given = (weights, None) if isinstance(weights, str) else ("given", weights)
+    assert top_k is not None
+    loss, slope, left = launch_topk(
+        s, t, y, keep, o["temperature"], name, given, o["label_weight"], top_k, True, block=64, warps=1
+    )
+    return Rows(loss, slope, left)
+
+
+def as_dtype(case: Case, dtype: torch.dtype) -> Case:
+    return case._replace(student=case.student.to(dtype), teacher=case.teacher.to(dtype))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("name", CASES)
+def test_exact_rows_of_every_kind(name: str, dtype: torch.dtype) -> None:
+    s, t, y = as_dtype(CASES[name](rows=3, classes=37, dtype=torch.float32), dtype)
+    hold(fused_rows, s, t, y)
+    hold(fused_rows, s, t, None, temperature=2.5)
+
+
+@pytest.mark.parametrize("classes", [1, 2, 3, 31, 63, 64, 65, 127, 129, 251, 256])
+def test_exact_at_awkward_sizes(classes: int) -> None:
+    s, t, y = random_case(2, classes, torch.float32)
+    hold(fused_rows, s, t, y)
+
+
+@pytest.mark.parametrize("kind", ["uniform", "position", "given"])
+@pytest.mark.parametrize("name", ["random", "gapped"])
+def test_weights_by_rank(name: str, kind: str) -> None:
+    s, t, y = CASES[name](rows=2, classes=70, dtype=torch.float32)
+    weights = torch.rand(70) if kind == "given" else kind
+    hold(fused_rows, s, t, y, weights=weights, label_weight=0.3)
+    hold(select_rows, s, t, y, weights=weights, top_k=6)
+    hold(fused_rows, s, t, None, weights=weights, top_k=30)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name", CASES)
+def test_selected_rows_of_every_kind(name: str, dtype: torch.dtype) -> None:
+    s, t, y = as_dtype(CASES[name](rows=2, classes=150, dtype=torch.float32), dtype)
+    hold(select_rows, s, t, y, top_k=9)
+    hold(select_rows, s, t, None, top_k=5, temperature=3.0)
+    hold(select_rows, s, t, y, top_k=1, label_weight=0.4)
+
+
+def test_more_ties_than_can_be_held() -> None:
+    s, t, y = random_case(2, 150, torch.float32)
+    flat = torch.zeros_like(t)
+    flat[:, 3] = 2
+    hold(select_rows, s, flat, y, top_k=8)
+
+
+def test_fewer_offers_than_choices() -> None:
+    s, t, y = random_case(2, 150, torch.float32)
+    few = torch.full_like(t, -torch.inf)
+    few[:, 7], few[1, 100] = 1.0, 2.0
+    hold(select_rows, s, few, y, top_k=8, label_weight=0.5)
+    hold(fused_rows, s, few, y, label_weight=0.5)
+
+
+def test_a_teacher_too_fine_for_fixed_point() -> None:
+    s, t, y = random_case(2, 200, torch.float32)
+    t = t * 1e-4
+    t[:, 5] = 1e4
+    hold(fused_rows, s, t, y, temperature=1e-4)
+
+
+@pytest.mark.parametrize("run", [fused_rows, partial(select_rows)])
+def test_rows_that_do_not_count_are_zero_whatever_stands_there(run: Any) -> None:
+    s, t, y = random_case(3, 40, torch.float32)
+    s[1], t[1] = float("nan"), float("inf")
+    keep = torch.tensor([True, False, True])
+    options = {**OPTIONS, "top_k": 7}
+    got = run(s, t, y, keep, **options)
+    alone = run(s[::2].contiguous(), t[::2].contiguous(), y[::2], None, **options)
+    assert got.loss[1] == 0
+    assert got.left_out[1] == 0
+    assert not got.gradient[1].any()
+    assert torch.equal(got.loss[::2], alone.loss)
+    assert torch.equal(got.gradient[::2], alone.gradient)
+
+
+def test_strides_and_narrow_labels() -> None:
+    s, t, y = random_case(4, 50, torch.float32)
+    want = fused_rows(s, t, y, None, **OPTIONS)
+    assert want.gradient is not None
+    wide = torch.cat([s, s], 1)[:, :50]
+    across = t.t().contiguous().t()
+    got = fused_rows(wide, across, y.int(), None, **OPTIONS)
+    assert got.gradient is not None
+    assert torch.equal(got.loss, want.loss)
+    assert torch.equal(got.gradient, want.gradient)
+
+
+def test_no_gradient_is_computed_where_none_is_wanted() -> None:
+    s, t, y = random_case(2, 20, torch.float32)
+    want = fused_rows(s, t, y, None, **OPTIONS)
+    got = fused_rows(s, t, y, None, **{**OPTIONS, "gradient": False})
+    assert got.gradient is None
+    assert torch.equal(got.loss, want.loss)
+
+
+def test_no_rows() -> None:
+    got = fused_rows(torch.zeros(0, 5), torch.zeros(0, 5), None, None, **OPTIONS)
+    assert got.loss.shape == (0,)
+    assert got.gradient is not None
+    assert got.gradient.shape == (0, 5)
