@@ -27,7 +27,8 @@ def test_an_unknown_name_is_a_sentence() -> None:
 
 def test_what_takes_rows_of_a_size() -> None:
     assert plan(1000, None)[0] == "exact"
-    assert plan(1000, 64)[0] == "topk"
+    assert plan(1000, 64)[0] == "exact"
+    assert plan(4096, 64)[0] == "topk"
     assert plan(1000, 500)[0] == "exact"
     assert plan(152_064, 64)[0] == "topk"
     kernel, why = plan(152_064, None)

@@ -11,13 +11,13 @@ from plackett.losses.plackett_luce import Rows, eager_rows
 TAKEN = (torch.float32, torch.bfloat16, torch.float16)
 ON_CHIP = 8192  # classes
 FEW = 256  # choices
-# Below this many classes a choice, sorting them all costs less than finding the first.
-_SHARE = 8
+_SELECTED = 2048  # up to so many classes, sorting them all costs less than finding the first few
+_SHARE = 8  # and below so many classes a choice
 
 
 def plan(classes: int, top_k: int | None) -> tuple[str, str]:
     """Which kernel takes rows of so many classes, and why."""
-    if top_k is not None and top_k <= FEW and (classes >= _SHARE * top_k or classes > ON_CHIP):
+    if top_k is not None and top_k <= FEW and (classes > max(_SELECTED, _SHARE * top_k) or classes > ON_CHIP):
         return "topk", f"the first {top_k} of {classes} classes are selected, not sorted"
     if classes <= ON_CHIP:
         return "exact", f"a row of {classes} classes is sorted on chip, its loss and gradient written in one launch"

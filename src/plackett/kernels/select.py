@@ -10,8 +10,10 @@ import torch
 from torch import Tensor
 
 from plackett.errors import InputError, did_you_mean
+from plackett.kernels.fused import TAKEN, fused_rows, plan
 from plackett.losses.plackett_luce import RowsFunction, eager_rows
 
+_HAS_TRITON = importlib.util.find_spec("triton") is not None  # not looked for while a graph is traced
 IMPLEMENTATIONS = ("auto", "eager", "compile", "triton")
 
 
@@ -19,8 +21,6 @@ def pick(impl: str, student: Tensor) -> RowsFunction:
     """The implementation that `impl` names for logits like `student`."""
     name, _ = _decide(impl, student)
     if name == "triton":
-        from plackett.kernels.fused import fused_rows
-
         return fused_rows
     return compiled_rows() if name == "compile" else eager_rows
 
@@ -29,8 +29,6 @@ def why(student: Tensor, impl: str = "auto", top_k: int | None = None) -> str:
     """Which implementation a call with these logits takes, and the reason."""
     name, reason = _decide(impl, student)
     if name == "triton":
-        from plackett.kernels.fused import plan
-
         kernel, how = plan(student.shape[-1], top_k)
         if kernel == "eager":
             return f"eager: {how}"
@@ -64,9 +62,7 @@ def _decide(impl: str, student: Tensor) -> tuple[str, str]:
 
 def _obstacle(student: Tensor) -> str | None:
     """What keeps the kernels from taking these logits."""
-    from plackett.kernels.fused import TAKEN
-
-    if importlib.util.find_spec("triton") is None:
+    if not _HAS_TRITON:
         return "Triton is not installed"
     if student.device.type != "cuda" and os.environ.get("TRITON_INTERPRET") != "1":
         return f"the student's logits are on {student.device.type}, and the kernels need a CUDA device"

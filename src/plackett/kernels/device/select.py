@@ -25,8 +25,9 @@ def rising32(falling):
 
 
 @triton.jit
-def nth_smallest(x, wanted):
-    """The smallest int32 that at least `wanted` of `x` do not exceed."""
+def nth_smallest(x, wanted, SPARE: tl.constexpr):
+    """An int32 that at least `wanted` of `x` do not exceed: the smallest, but for the last `SPARE` bits."""
+    x = x >> SPARE
     low, high = tl.min(x, 0).to(tl.int64), tl.max(x, 0).to(tl.int64)
     while low < high:
         middle = (low + high) >> 1
@@ -34,7 +35,7 @@ def nth_smallest(x, wanted):
             high = middle
         else:
             low = middle + 1
-    return low.to(tl.int32)
+    return (low.to(tl.int32) << SPARE) | ((1 << SPARE) - 1)
 
 
 @triton.jit

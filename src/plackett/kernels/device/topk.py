@@ -81,6 +81,7 @@ def topk_kernel(
     BLOCK: tl.constexpr,
     CHUNKS: tl.constexpr,
     SLOTS: tl.constexpr,  # log2 of CAP
+    SPARE: tl.constexpr,  # low bits of a float32 that the teacher's dtype does not use
     MODE: tl.constexpr,
     LABELLED: tl.constexpr,
     FLOOR: tl.constexpr,
@@ -121,7 +122,7 @@ def topk_kernel(
             slots = tl.maximum(slots, tl.where(c == label, nothing, t))
         t_top = tl.maximum(tl.max(slots, 0), t_label)
         gaps = tl.min(lows, 0) == nothing  # the teacher does not offer some class
-        end = nth_smallest(falling32(slots), others)
+        end = nth_smallest(falling32(slots), others, SPARE)
         last = classes
 
         # Who is chosen, and the sums over everyone else; again with the exact end, should too many tie there.
