@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from plackett import models
 from plackett.data import Batches, Pictures, Shift
 from plackett.errors import InputError
 from plackett.objectives import Objective
@@ -122,14 +123,44 @@ def test_weights_that_become_infinite_are_noticed_at_the_end_of_the_epoch() -> N
     (student,) = students(["CE"])
 
     class Breaks(Batches):
-        def epoch(self, epoch: int) -> Any:
-            yield from super().epoch(epoch)
+        def epoch(self, epoch: int, start: int = 0) -> Any:
+            yield from super().epoch(epoch, start)
             with torch.no_grad():
                 student.model[1].weight[0, 0] = float("nan")
 
     Cohort([student], Breaks(data(), 8, seed=0)).fit(3)
     assert student.stopped is not None
     assert student.stopped.startswith("Student 'CE' stopped after epoch 1: it has a weight that is not finite.")
+
+
+def test_features_reach_the_objectives_that_read_them() -> None:
+    pictures = Pictures(torch.randn(8, 3, 16, 16), torch.arange(8) % 3, ("a", "b", "c"))
+    batches = Batches(pictures, 4, seed=0)
+    recipe = Recipe(epochs=1, batch_size=4)
+    objectives = {
+        "AT": Objective({"ce": 1.0, "at": 10.0}),
+        "FitNet": Objective({"fitnet": {"student_channels": 64, "teacher_channels": 64, "taps": "stage1"}, "kd": 1.0}),
+    }
+    cohort = [
+        Student.make(n, lambda: models.create("resnet8x4", classes=3), o, recipe, steps_per_epoch=2, seed=0)
+        for n, o in objectives.items()
+    ]
+    assert [student.taps for student in cohort] == [("stage1", "stage2", "stage3"), ("stage1",)]
+    source = LiveTeacher(models.create("resnet8x4", classes=3), 3, taps=("stage1", "stage2", "stage3"))
+    reports: list[EpochReport] = []
+    before = objectives["FitNet"].losses["fitnet"].state_dict()
+    before = {name: value.clone() for name, value in before.items()}
+    Cohort(cohort, batches, source).fit(1, reports.append)
+    assert reports[0].metrics["AT"].terms["at"] > 0
+    after = objectives["FitNet"].losses["fitnet"].state_dict()
+    assert not all(torch.equal(before[name], after[name]) for name in before)
+    with pytest.raises(
+        InputError, match=r"'AT' reads the feature 'stage1', .* make it with taps=\('stage1', 'stage2', "
+    ):
+        Cohort(cohort, batches, LiveTeacher(models.create("resnet8x4", classes=3), 3))
+    (plain,) = (Student.make("x", build, objectives["AT"], recipe, steps_per_epoch=1, seed=0),)
+    with pytest.raises(InputError, match="The objective of 'x' reads features, but its network has no taps"):
+        Cohort([plain], batches, source)
 
 
 def test_an_objectives_own_parameters_are_trained() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -14,10 +16,15 @@ from plackett.teachers.source import Signals
 
 
 class LiveTeacher:
-    """A frozen copy of `network`, in evaluation mode; the network that was given is left as it was."""
+    """A frozen copy of `network`, in evaluation mode; the network that was given is left as it was.
 
-    def __init__(self, network: nn.Module, classes: int) -> None:
+    `taps` names the features that are given besides the logits, for objectives that read them.
+    """
+
+    def __init__(self, network: nn.Module, classes: int, taps: Sequence[str] = ()) -> None:
         self.network = copy.deepcopy(network).eval().requires_grad_(False)
+        self._forward: Callable[..., Any] = self.network
+        self.taps = tuple(taps)
         for module in self.network.modules():
             last = module if type(module) is nn.Linear and module.out_features == classes else None
             if last is not None:
@@ -28,13 +35,24 @@ class LiveTeacher:
     def classes(self) -> int:
         return self._classes
 
+    def tune(self, *, channels_last: bool, compiled: bool) -> None:
+        """Lays the weights out for fast convolutions, and compiles the forward pass, where asked."""
+        if channels_last:
+            self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self._forward = torch.compile(self.network) if compiled else self.network
+
     @torch.no_grad()
     def signals(self, batch: Batch) -> Signals:
-        return Signals(self.logits(batch.inputs))
+        if not self.taps:
+            return Signals(self.logits(batch.inputs))
+        logits, features = self._forward(batch.inputs, taps=self.taps)
+        return Signals(self._checked(logits), features)
 
     @torch.no_grad()
     def logits(self, inputs: Tensor) -> Tensor:
-        logits: Tensor = self.network(inputs)
+        return self._checked(self._forward(inputs))
+
+    def _checked(self, logits: Tensor) -> Tensor:
         if logits.shape[-1] != self._classes:
             raise InputError(
                 f"The teacher gives {logits.shape[-1]} logits a picture, but the data has {self._classes} classes."

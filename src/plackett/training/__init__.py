@@ -5,8 +5,22 @@ A single distillation is a cohort of one, a fair comparison of ten objectives a 
 
 from __future__ import annotations
 
-from plackett.training.cohort import Cohort, EpochReport
-from plackett.training.optimise import Recipe
-from plackett.training.student import Metrics, Student
+from plackett.training.checkpoint import Checkpoints
+from plackett.training.cohort import Cohort, EpochReport, Problem
+from plackett.training.ledger import Metrics, NotFinite
+from plackett.training.mode import Mode
+from plackett.training.optimise import Recipe, Schedule
+from plackett.training.student import Student
 
-__all__ = ["Cohort", "EpochReport", "Metrics", "Recipe", "Student"]
+__all__ = [
+    "Checkpoints",
+    "Cohort",
+    "EpochReport",
+    "Metrics",
+    "Mode",
+    "NotFinite",
+    "Problem",
+    "Recipe",
+    "Schedule",
+    "Student",
+]

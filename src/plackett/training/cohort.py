@@ -1,18 +1,24 @@
-"""The eager engine: every student takes a step on each batch, after one pass of the teacher over it."""
+"""The engine: every student takes a step on each batch, after one pass of the teacher over it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import torch
-from torch import Tensor
+from safetensors.torch import save_file
+from torch import nn
 
-from plackett.data import Batch, Batches
-from plackett.errors import InputError
-from plackett.teachers import Signals, Teacher
-from plackett.training.student import Metrics, Student
+from plackett.data import Batch, Stream
+from plackett.errors import InputError, PlackettError
+from plackett.files import replacing
+from plackett.teachers import LiveTeacher, Signals, Teacher
+from plackett.training.ledger import Metrics, NotFinite
+from plackett.training.mode import Mode
+from plackett.training.student import Student
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,25 @@ class EpochReport:
     metrics: dict[str, Metrics]
 
 
+@dataclass(frozen=True)
+class Problem:
+    """A step that was not finite, and the batch on which it happened, made anew."""
+
+    student: str
+    epoch: int
+    step: int
+    found: NotFinite
+    batch: Batch
+
+    def save(self, folder: Path) -> Path:
+        """Writes the batch into `folder`, to be looked at."""
+        path = folder / f"not-finite-epoch-{self.epoch + 1}-step-{self.step + 1}.safetensors"
+        held = {"inputs": self.batch.inputs, "targets": self.batch.targets, "indices": self.batch.indices}
+        with replacing(path) as temporary:
+            save_file({name: tensor.contiguous() for name, tensor in held.items()}, temporary)
+        return path
+
+
 class Cohort:
     """Students that share a teacher and a stream of batches.
 
@@ -31,62 +56,137 @@ class Cohort:
         students: each with a name of its own.
         batches: the stream that all of them see.
         teacher: None where no objective reads one.
+        mode: how steps are carried out; eager float32 by default, which repeats to the bit on a CPU.
+        on_problem: told of a step that was not finite, with its batch; the student has stopped, the others go on.
     """
 
-    def __init__(self, students: Sequence[Student], batches: Batches, teacher: Teacher | None = None) -> None:
-        names = [student.name for student in students]
-        if not names or len(set(names)) < len(names):
-            raise InputError(
-                f"A cohort needs students with a name each, no name twice; got {', '.join(names) or 'none'}."
-            )
-        readers = [student.name for student in students if student.objective.reads_teacher]
-        if teacher is None and readers:
-            raise InputError(f"The objective of {readers[0]!r} reads a teacher, but the cohort has none.")
-        classes = len(batches.pictures.classes)
-        if teacher is not None and teacher.classes != classes:
-            raise InputError(f"The teacher has {teacher.classes} classes, the data {classes}.")
+    def __init__(
+        self,
+        students: Sequence[Student],
+        batches: Stream,
+        teacher: Teacher | None = None,
+        *,
+        mode: Mode | None = None,
+        on_problem: Callable[[Problem], None] | None = None,
+    ) -> None:
+        _check(students, batches, teacher)
         self.students, self.batches, self.teacher = list(students), batches, teacher
+        self.mode, self._on_problem = mode or Mode(), on_problem
+        self._device = batches.pictures.device
+        self.mode.check(self._device)
+        if self.mode.channels_last:
+            for student in self.students:
+                student.model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        if isinstance(teacher, LiveTeacher):
+            teacher.tune(channels_last=self.mode.channels_last, compiled=self.mode.compile)
+        self._forwards = {student.name: self._forward(student.model) for student in self.students}
+        self._graph: Any = None
 
-    def fit(self, epochs: int, on_epoch: Callable[[EpochReport], None] | None = None) -> None:
-        """Trains all students. One whose loss is not finite stops (`student.stopped`), and the others go on."""
-        for epoch in range(epochs):
-            for student in self._going():
-                with _random_numbers(student):
-                    student.begin(epoch)
-            for step, batch in enumerate(self.batches.epoch(epoch)):
-                signals = None if self.teacher is None else self.teacher.signals(batch)
-                for student in self._going():
-                    self._step(student, batch, signals, epoch, step)
-            for student in self._going():
-                if not student.healthy():
-                    student.stopped = (
-                        f"Student {student.name!r} stopped after epoch {epoch + 1}: "
-                        f"it has a weight that is not finite. {_ADVICE}"
-                    )
-            if on_epoch is not None:
-                on_epoch(EpochReport(epoch, epochs, {s.name: s.metrics() for s in self._going()}))
-            if not self._going():
-                return
+    def fit(self, epochs: int, on_epoch: Callable[[EpochReport], None] | None = None, *, start: int = 0) -> None:
+        """Trains all students from epoch `start` on. One whose loss is not finite stops (`student.stopped`)."""
+        try:
+            for epoch in range(start, epochs):
+                if not self.going():
+                    return
+                self._epoch(epoch)
+                if on_epoch is not None:
+                    steps = (epoch + 1) * len(self.batches)
+                    on_epoch(EpochReport(epoch, epochs, {s.name: s.metrics(steps) for s in self.going()}))
+        except torch.OutOfMemoryError as error:
+            raise PlackettError(
+                f"The device has too little memory for {len(self.students)} students and batches of "
+                f"{self.batches.size}: {str(error).splitlines()[0]} Take smaller batches, or fewer students at a time."
+            ) from error
 
-    def _going(self) -> list[Student]:
+    def going(self) -> list[Student]:
         return [student for student in self.students if student.stopped is None]
 
-    def _step(self, student: Student, batch: Batch, signals: Signals | None, epoch: int, step: int) -> None:
-        with _random_numbers(student):
-            wrong = student.step(batch, signals)
-        if wrong is not None:
-            total = wrong.pop("loss")
-            student.stopped = (
-                f"Student {student.name!r} stopped in epoch {epoch + 1}, step {step + 1}: its loss is {total.item():g} "
-                f"({_said(wrong)}). {_ADVICE}"
-            )
+    def _epoch(self, epoch: int) -> None:
+        going = self.going()
+        for student in going:
+            with _random_numbers(student):
+                student.begin(epoch)
+        done = 0
+        if self.mode.graph:
+            self._graph = self._graph or _graphed(self)
+            done = self._graph.epoch(epoch)
+        for place, batch in enumerate(self.batches.epoch(epoch, done), done):
+            step = epoch * len(self.batches) + place
+            signals = self._signals(batch)
+            for student in [s for s in going if s.stopped is None]:
+                student.rate(step)
+                with _random_numbers(student):
+                    # The odd batch that a graph leaves over would be compiled for its own shape.
+                    forward = student.model if self.mode.graph else self._forwards[student.name]
+                    student.step(batch, signals, step, self.mode, forward)
+                if self._device.type == "cpu":  # looking costs nothing here; elsewhere the host would wait
+                    self._look(student)
+        for student in going:
+            self._look(student)
+            if student.stopped is None and not student.healthy():
+                student.stopped = (
+                    f"Student {student.name!r} stopped after epoch {epoch + 1}: "
+                    f"it has a weight that is not finite. {_ADVICE}"
+                )
+
+    def _signals(self, batch: Batch) -> Signals | None:
+        if self.teacher is None:
+            return None
+        with self.mode.precision(self._device):
+            return self.teacher.signals(batch)
+
+    def _forward(self, model: nn.Module) -> Callable[..., Any]:
+        return torch.compile(model) if self.mode.compile else model
+
+    def _look(self, student: Student) -> None:
+        """Stops a student whose loss or gradient was not finite, and hands out the batch on which it happened."""
+        if student.stopped is not None or (found := student.ledger.not_finite()) is None:
+            return
+        epoch, step = divmod(found.step, len(self.batches))
+        terms = ", ".join(f"{name} {value:g}" for name, value in found.terms.items())
+        student.stopped = (
+            f"Student {student.name!r} stopped in epoch {epoch + 1}, step {step + 1}: "
+            f"its loss is {found.loss:g} ({terms}){_gradient(found)}. {_ADVICE}"
+        )
+        if self._on_problem is not None:
+            batch = next(iter(self.batches.epoch(epoch, step)))
+            self._on_problem(Problem(student.name, epoch, step, found, batch))
 
 
 _ADVICE = "Try a lower learning rate, or look at the term that is not finite."
 
 
-def _said(terms: dict[str, Tensor]) -> str:
-    return ", ".join(f"{name} {value.item():g}" for name, value in terms.items())
+def _gradient(found: NotFinite) -> str:
+    finite = abs(found.loss) < float("inf")
+    return ", and its gradient is not finite" if finite else ""
+
+
+def _graphed(cohort: Cohort) -> Any:
+    from plackett.training.graphed import Graphed
+
+    return Graphed(cohort.going(), cohort.batches, cohort._signals, cohort._forwards, cohort.mode)
+
+
+def _check(students: Sequence[Student], batches: Stream, teacher: Teacher | None) -> None:
+    names = [student.name for student in students]
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"A cohort needs students with a name each, no name twice; got {', '.join(names) or 'none'}.")
+    readers = [student.name for student in students if student.objective.reads_teacher]
+    if teacher is None and readers:
+        raise InputError(f"The objective of {readers[0]!r} reads a teacher, but the cohort has none.")
+    for student in students:
+        if not student.objective.reads_features:
+            continue
+        if not student.taps:
+            raise InputError(f"The objective of {student.name!r} reads features, but its network has no taps.")
+        if missing := [tap for tap in student.taps if tap not in getattr(teacher, "taps", ())]:
+            raise InputError(
+                f"The objective of {student.name!r} reads the feature {missing[0]!r}, which the teacher does not give; "
+                f"make it with taps=({', '.join(map(repr, student.taps))},)."
+            )
+    classes = len(batches.pictures.classes)
+    if teacher is not None and teacher.classes != classes:
+        raise InputError(f"The teacher has {teacher.classes} classes, the data {classes}.")
 
 
 @contextmanager

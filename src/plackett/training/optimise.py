@@ -7,11 +7,30 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 from torch.optim import AdamW, Optimizer
-from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 
 from plackett.errors import InputError
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A cosine from `peak` to 0 over `steps` steps: a function of the step, so there is nothing to save or to replay.
+
+    >>> [round(Schedule(1.0, 4).at(step), 3) for step in range(6)]
+    [1.0, 0.854, 0.5, 0.146, 0.0, 0.0]
+    """
+
+    peak: float
+    steps: int
+
+    def at(self, step: int) -> float:
+        return self.peak * (0.5 * (1 + math.cos(math.pi * min(step, self.steps) / self.steps)))
+
+    def table(self, device: torch.device) -> Tensor:
+        """Every step's rate, for a graph that looks its own step up; the last one goes on for ever."""
+        return torch.tensor([self.at(step) for step in range(self.steps + 1)], dtype=torch.float32, device=device)
 
 
 @dataclass(frozen=True)
@@ -31,11 +50,15 @@ class Recipe:
             raise InputError(f"A recipe's learning_rate must be above 0 and finite, not {self.learning_rate:g}.")
 
     def optimiser(self, parameters: Iterable[nn.Parameter]) -> Optimizer:
-        return AdamW(list(parameters), lr=self.learning_rate, weight_decay=self.weight_decay, fused=True)
+        trained = list(parameters)
+        if trained[0].device.type == "cpu":
+            return AdamW(trained, lr=self.learning_rate, weight_decay=self.weight_decay, fused=True)
+        # A rate that lives on the device reaches a captured graph, which would otherwise keep the first one.
+        rate = torch.tensor(self.learning_rate, device=trained[0].device)
+        return AdamW(trained, lr=rate, weight_decay=self.weight_decay, fused=True, capturable=True)
 
-    def scheduler(self, optimiser: Optimizer, steps_per_epoch: int) -> LRScheduler:
-        steps = self.epochs * steps_per_epoch
-        return LambdaLR(optimiser, lambda step: 0.5 * (1 + math.cos(math.pi * min(step, steps) / steps)))
+    def schedule(self, steps_per_epoch: int) -> Schedule:
+        return Schedule(self.learning_rate, self.epochs * steps_per_epoch)
 
     def as_dict(self) -> dict[str, Any]:
         return {"optimiser": "AdamW", "schedule": "cosine", **asdict(self)}

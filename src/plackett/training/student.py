@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LRScheduler
 
 from plackett.data import Batch, derive
 from plackett.objectives import Objective
 from plackett.teachers import Signals
-from plackett.training.optimise import Recipe
-
-
-@dataclass(frozen=True)
-class Metrics:
-    """Means over one epoch's training batches; `terms` are unweighted."""
-
-    loss: float
-    terms: dict[str, float]
-    accuracy: float
-    learning_rate: float
+from plackett.training.ledger import DeviceLedger, HostLedger, Ledger, Metrics
+from plackett.training.mode import Mode
+from plackett.training.optimise import Recipe, Schedule
 
 
 @dataclass
@@ -34,11 +26,20 @@ class Student:
     model: nn.Module
     objective: Objective
     optimiser: Optimizer
-    scheduler: LRScheduler | None
+    schedule: Schedule
     random_state: Tensor
     stopped: str | None = None
-    _sums: dict[str, Tensor] = field(default_factory=dict)
-    _pictures: int = 0
+    ledger: Ledger = field(init=False)
+    trained: list[nn.Parameter] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.trained = [p for group in self.optimiser.param_groups for p in group["params"]]
+        terms = tuple(self.objective.losses)
+        if self.device.type == "cpu":
+            self.ledger = HostLedger(terms)
+        else:
+            self.ledger = on_device = DeviceLedger(terms, self.device)
+            self.optimiser.found_inf = on_device.flag  # type: ignore[attr-defined]
 
     @classmethod
     def make(
@@ -57,42 +58,97 @@ class Student:
             torch.manual_seed(derive(seed, "student"))
             model = build().to(device)
             state = torch.get_rng_state()
+        objective = objective.to(device)
         optimiser = recipe.optimiser([*model.parameters(), *objective.parameters()])
-        scheduler = recipe.scheduler(optimiser, steps_per_epoch)
-        return cls(name, model, objective.to(device), optimiser, scheduler, state)
+        return cls(name, model, objective, optimiser, recipe.schedule(steps_per_epoch), state)
+
+    @property
+    def device(self) -> torch.device:
+        return self.trained[0].device
+
+    @property
+    def taps(self) -> tuple[str, ...]:
+        """What the objective reads of the network besides its logits."""
+        if not self.objective.reads_features:
+            return ()
+        known: tuple[str, ...] = getattr(self.model, "taps", ())
+        return self.objective.taps or tuple(
+            tap for tap in known if tap.startswith("stage") and not tap.endswith("_pre")
+        )
 
     def begin(self, epoch: int) -> None:
         self.model.train()
         self.objective.set_epoch(epoch)
-        self._sums, self._pictures = {}, 0
+        self.ledger.begin()
 
-    def step(self, batch: Batch, signals: Signals | None) -> dict[str, Tensor] | None:
-        """One optimiser step; where the loss is not finite no step is made and the terms are returned to say why."""
-        logits = self.model(batch.inputs)
+    def rate(self, step: int) -> None:
+        """Sets the learning rate of that step, counted over all epochs."""
+        for group in self.optimiser.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(self.schedule.at(step))
+            else:
+                group["lr"] = self.schedule.at(step)
+
+    def step(
+        self,
+        batch: Batch,
+        signals: Signals | None,
+        step: int | Tensor,
+        mode: Mode,
+        forward: Callable[..., Any] | None = None,
+    ) -> None:
+        """One optimiser step, or none where the loss or a gradient is not finite; the ledger knows."""
+        taps, forward = self.taps, forward or self.model
+        with mode.precision(batch.inputs.device):
+            said = forward(batch.inputs, taps=taps) if taps else forward(batch.inputs)
+        logits, features = said if taps else (said, None)
         teacher = None if signals is None else signals.logits
-        outcome = self.objective(logits, teacher, batch.targets)
-        if not torch.isfinite(outcome.total):
-            return {"loss": outcome.total.detach(), **outcome.terms}
-        self.optimiser.zero_grad(set_to_none=True)
-        outcome.total.backward()
-        self.optimiser.step()
-        if self.scheduler is not None:
-            self.scheduler.step()
-        n = len(batch.targets)
-        self._add("loss", outcome.total.detach() * n)
-        for term, value in outcome.terms.items():
-            self._add(f"term {term}", value * n)
-        self._add("right", (logits.detach().argmax(-1) == batch.targets).sum())
-        self._pictures += n
-        return None
+        theirs = None if signals is None else signals.features
+        outcome = self.objective(
+            logits, teacher, batch.targets, student_features=features, teacher_features=_only(theirs, taps)
+        )
+        gradients = torch.autograd.grad(outcome.total, self.trained, allow_unused=True)
+        for parameter, gradient in zip(self.trained, gradients, strict=True):
+            parameter.grad = None if gradient is None else _laid_out(gradient, parameter)
+        found = [parameter.grad for parameter in self.trained if parameter.grad is not None]
+        if self.ledger.enter(step, [outcome.total, *outcome.terms.values()], found, logits, batch.targets):
+            self.optimiser.step()
 
-    def metrics(self) -> Metrics:
-        mean = {name: total.item() / self._pictures for name, total in self._sums.items()}
-        terms = {name.removeprefix("term "): value for name, value in mean.items() if name.startswith("term ")}
-        return Metrics(mean["loss"], terms, mean["right"], self.optimiser.param_groups[0]["lr"])
+    def metrics(self, steps: int) -> Metrics:
+        """Of this epoch; `steps` is how many were taken in all."""
+        return self.ledger.metrics(self.schedule.at(steps))
 
     def healthy(self) -> bool:
-        return all(bool(torch.isfinite(p).all()) for p in self.model.parameters())
+        return bool(torch.stack([torch.isfinite(p).all() for p in self.model.parameters()]).all())
 
-    def _add(self, name: str, value: Tensor) -> None:
-        self._sums[name] = self._sums[name] + value if name in self._sums else value
+    def state(self) -> dict[str, Any]:
+        """Everything needed to go on from here; the schedule follows from the step."""
+        return {
+            "model": self.model.state_dict(),
+            "objective": self.objective.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "random_state": self.random_state,
+            "stopped": self.stopped,
+        }
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        rates = [group["lr"] for group in self.optimiser.param_groups]
+        self.model.load_state_dict(state["model"])
+        self.objective.load_state_dict(state["objective"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        for group, rate in zip(self.optimiser.param_groups, rates, strict=True):
+            group["lr"] = rate  # the tensor that a graph reads, not a copy of its last value
+        for parameter, held in self.optimiser.state.items():
+            for name, value in held.items():
+                if value.shape == parameter.shape:
+                    held[name] = _laid_out(value, parameter)
+        self.random_state, self.stopped = state["random_state"], state["stopped"]
+
+
+def _laid_out(tensor: Tensor, parameter: Tensor) -> Tensor:
+    """With the parameter's strides, on which a fused optimiser insists; `backward()` would see to it."""
+    return tensor if tensor.stride() == parameter.stride() else torch.empty_like(parameter).copy_(tensor)
+
+
+def _only(features: Mapping[str, Tensor] | None, taps: tuple[str, ...]) -> dict[str, Tensor] | None:
+    return None if features is None or not taps else {tap: features[tap] for tap in taps if tap in features}

@@ -1,0 +1,133 @@
+"""What a student's steps add up to, and the first of them that was not finite."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """Means over one epoch's training batches; `terms` are unweighted."""
+
+    loss: float
+    terms: dict[str, float]
+    accuracy: float
+    learning_rate: float
+
+
+@dataclass(frozen=True)
+class NotFinite:
+    """The first step, counted over all epochs, whose loss or gradient was not finite, and what the loss was there."""
+
+    step: int
+    loss: float
+    terms: dict[str, float]
+
+
+class Ledger(Protocol):
+    """Sums of an epoch, and a flag that is raised by the first step that is not finite and then stays."""
+
+    def begin(self) -> None:
+        """An epoch begins: the sums start anew."""
+
+    def enter(
+        self, step: int | Tensor, losses: Sequence[Tensor], gradients: list[Tensor], logits: Tensor, targets: Tensor
+    ) -> bool:
+        """Takes one step's total and terms and adds them up if all is finite; whether the optimiser may be called."""
+
+    def not_finite(self) -> NotFinite | None:
+        """The step that raised the flag."""
+
+    def metrics(self, learning_rate: float) -> Metrics: ...
+
+
+class HostLedger:
+    """For a CPU, where looking at a number costs nothing."""
+
+    def __init__(self, terms: Sequence[str]) -> None:
+        self.terms = tuple(terms)
+        self._found: NotFinite | None = None
+        self._sums, self._pictures = [0.0] * (len(terms) + 2), 0
+        self._flag, self._one = torch.zeros(()), torch.ones(())
+
+    def begin(self) -> None:
+        self._sums, self._pictures = [0.0] * len(self._sums), 0
+
+    def enter(
+        self, step: int | Tensor, losses: Sequence[Tensor], gradients: list[Tensor], logits: Tensor, targets: Tensor
+    ) -> bool:
+        values = [loss.item() for loss in losses]
+        torch._amp_foreach_non_finite_check_and_unscale_(gradients, self._flag, self._one)
+        if self._flag.item() or not math.isfinite(values[0]):
+            self._found = self._found or _found(int(step), self.terms, values)
+        if self._found is not None:
+            return False
+        right = (logits.detach().argmax(-1) == targets).sum().item()
+        n = len(targets)
+        self._sums = [total + value for total, value in zip(self._sums, [*(v * n for v in values), right], strict=True)]
+        self._pictures += n
+        return True
+
+    def not_finite(self) -> NotFinite | None:
+        return self._found
+
+    def metrics(self, learning_rate: float) -> Metrics:
+        return _metrics(self.terms, [*self._sums, self._pictures], learning_rate)
+
+
+class DeviceLedger:
+    """Everything stays on the device, so that no step waits for the host.
+
+    `flag` is what a fused optimiser takes as `found_inf`: with the flag up it leaves weights and moments alone, so the
+    weights stay those of the last good step, whenever the host comes to look.
+    """
+
+    def __init__(self, terms: Sequence[str], device: torch.device) -> None:
+        self.terms = tuple(terms)
+        self.flag = torch.zeros((), device=device)
+        self._one = torch.ones((), device=device)
+        self._step = torch.full((), -1, dtype=torch.int64, device=device)
+        self._values = torch.zeros(len(terms) + 1, device=device)
+        # Each loss times the batch's pictures, then the right ones, then the pictures.
+        self._sums = torch.zeros(len(terms) + 3, dtype=torch.float64, device=device)
+
+    def begin(self) -> None:
+        self._sums.zero_()
+
+    def enter(
+        self, step: int | Tensor, losses: Sequence[Tensor], gradients: list[Tensor], logits: Tensor, targets: Tensor
+    ) -> bool:
+        before = self.flag.clone()
+        values = torch.stack([loss.detach().float() for loss in losses])
+        torch._amp_foreach_non_finite_check_and_unscale_(gradients, self.flag, self._one)
+        self.flag.logical_or_(~values[0].isfinite())
+        first = self.flag > before
+        self._step.copy_(torch.where(first, step, self._step))
+        self._values.copy_(torch.where(first, values, self._values))
+        right = (logits.detach().argmax(-1) == targets).sum(dtype=torch.float64)
+        n = len(targets)
+        added = torch.cat([values.double() * n, torch.stack([right, torch.full_like(right, n)])])
+        self._sums += torch.where(self.flag == 0, added, 0.0)
+        return True
+
+    def not_finite(self) -> NotFinite | None:
+        return _found(int(self._step.item()), self.terms, self._values.tolist()) if self.flag.item() else None
+
+    def metrics(self, learning_rate: float) -> Metrics:
+        return _metrics(self.terms, self._sums.tolist(), learning_rate)
+
+
+def _found(step: int, terms: Sequence[str], values: Sequence[float]) -> NotFinite:
+    return NotFinite(step, values[0], dict(zip(terms, values[1:], strict=True)))
+
+
+def _metrics(terms: Sequence[str], sums: Sequence[float], learning_rate: float) -> Metrics:
+    loss, *each, right, pictures = sums
+    means = {name: value / pictures for name, value in zip(terms, each, strict=True)}
+    return Metrics(loss / pictures, means, right / pictures, learning_rate)

@@ -1,0 +1,56 @@
+"""How the steps are carried out: the same arithmetic, one kernel at a time or a whole step at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+
+from plackett.errors import InputError
+
+
+@dataclass(frozen=True)
+class Mode:
+    """What is switched on.
+
+    Args:
+        bfloat16: networks run under autocast; losses, weights and a teacher's last layer stay in float32.
+        channels_last: weights are laid out for the convolutions that a GPU is fastest at.
+        compile: forward passes go through `torch.compile`.
+        graph: the whole step of the teacher and all students is one CUDA graph.
+        streams: in it every student has a stream of its own, so that small students overlap.
+    """
+
+    bfloat16: bool = False
+    channels_last: bool = False
+    compile: bool = False
+    graph: bool = False
+    streams: bool = False
+
+    @classmethod
+    def best(cls, device: torch.device | str) -> Mode:
+        """Everything on a GPU; plain float32, bit for bit repeatable, on a CPU."""
+        return cls(True, True, True, True, True) if torch.device(device).type == "cuda" else cls()
+
+    def check(self, device: torch.device) -> None:
+        if self.graph and device.type != "cuda":
+            raise InputError(
+                f"A CUDA graph needs a CUDA device, and the pictures are on {device.type}; use graph=False."
+            )
+        if self.streams and not self.graph:
+            raise InputError("Streams overlap students inside a CUDA graph; use graph=True with streams=True.")
+
+    @contextmanager
+    def precision(self, device: torch.device) -> Iterator[None]:
+        # A cache of cast weights would outlive the step that it is right for.
+        with torch.autocast(device.type, torch.bfloat16, enabled=self.bfloat16, cache_enabled=False):
+            yield
+
+    def __str__(self) -> str:
+        how = "one CUDA graph a step, the teacher a batch ahead" if self.graph else "eager"
+        each = [(self.streams, "a stream a student"), (self.compile, "compiled forwards"),
+                (self.channels_last, "channels-last")]  # fmt: skip
+        said = [how, *(name for on, name in each if on), "bfloat16" if self.bfloat16 else "float32"]
+        return ", ".join(said)
