@@ -2,8 +2,7 @@
 
 Half precision: 16 bits of logit and 16 of class index make one 32-bit key, and one sort is exact. float32: two sorts,
 low half first; the second is stable because its index is the rank in the first. Ties therefore go to the lower index.
-Up to 1024 float32 classes, one sort in fixed point is right for nine rows in ten of normal logits: it is tried, and
-checked.
+Up to 1024 float32 classes, one sort in fixed point is right for most rows of normal logits: it is tried, and checked.
 
 A label comes before everything. The padding comes last, since it is loaded as -inf and its indices are the highest.
 """
