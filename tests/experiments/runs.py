@@ -31,7 +31,7 @@ def record(seed: int, students: list[str], group: str = "g", classes: tuple[str,
         seed=seed,
         students=students,
         config={"methods": dict.fromkeys(students, "?")},
-        data=DataRecord(name="none", fingerprint="00", classes=list(classes), train=4, test=4),
+        data=DataRecord(name="none", fingerprint="00", classes=list(classes), train=4, test=10_000),
         teacher=TeacherRecord(
             model="t", parameters=100, accuracy=0.95, calibration=CALIBRATION, first_choice_weight={1.0: 0.9, 4.0: 0.5}
         ),

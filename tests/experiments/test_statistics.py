@@ -49,7 +49,49 @@ def test_one_figure_has_no_spread() -> None:
     one = paired([0.6], [0.5])
     assert (one.low, one.high, one.finding) == (None, None, Finding.UNCLEAR)
     assert one.text(100) == "+10.0 (n = 1)"
-    assert one.sentence("PLD", "CE") == "One seed cannot tell PLD from CE: run more seeds."
+    assert one.sentence("PLD", "CE") == "One seed cannot tell PLD from CE: a finding takes at least 3."
+
+
+def test_two_seeds_find_nothing_however_far_apart() -> None:
+    for resolution in (None, 1 / 719, 1e-9):
+        two = paired([0.5, 0.51], [0.4, 0.41], resolution=resolution)
+        assert two.finding is Finding.UNCLEAR
+        assert two.sentence("PLD", "CE") == "Two seeds cannot tell PLD from CE: a finding takes at least 3."
+    assert paired([0.5, 0.51], [0.4, 0.4101]).finding is Finding.UNCLEAR
+    assert paired([0.4, 0.41], [0.5, 0.5101]).finding is Finding.UNCLEAR
+
+
+def test_equal_differences_are_never_certain() -> None:
+    """Two, of a step of 1/719: 12.706 / (719 sqrt(6) sqrt(2)) = 0.0051. Five, of one step each: 2.776 and sqrt(5)."""
+    assert paired([0.5, 0.5], [0.4, 0.4], resolution=1 / 719).text(100) == "+10.0 [+9.5, +10.5]"
+    step = 1 / 719
+    five = paired([100 * step] * 5, [99 * step] * 5, resolution=step)
+    assert five.high == pytest.approx(step * (1 + 2.7764 / math.sqrt(30)), rel=1e-4)
+    assert five.low == pytest.approx(step * (1 - 2.7764 / math.sqrt(30)), rel=1e-4)
+    assert paired([0.5] * 5, [0.4] * 5, level=1 - 0.05 / 5, resolution=step).finding is Finding.HIGHER
+
+
+def test_equal_differences_of_unknown_resolution_have_no_interval() -> None:
+    found = paired([0.5, 0.6, 0.7, 0.8], [0.4, 0.5, 0.6, 0.7])  # equal but for the last bits
+    assert (found.low, found.high, found.finding) == (None, None, Finding.UNCLEAR)
+    assert found.text(100) == "+10.0 (no interval)"
+    assert found.sentence("PLD", "CE") == "These 4 seeds cannot tell PLD from CE: their differences are equal."
+    assert paired([0.0, 0.0, 0.0], [0.0, 0.0, 0.0]).finding is Finding.UNCLEAR
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 719), st.integers(0, 719)), min_size=2, max_size=9), st.sampled_from((0.95, 0.99))
+)
+def test_the_resolution_only_ever_widens(counts: list[tuple[int, int]], level: float) -> None:
+    pairs = [a / 719 for a, _ in counts], [b / 719 for _, b in counts]
+    plain, floored = paired(*pairs, level=level), paired(*pairs, level=level, resolution=1 / 719)
+    assert floored.low is not None
+    assert floored.high is not None
+    assert floored.high - floored.low >= 2 * t_quantile(0.5 + level / 2, len(counts) - 1) / math.sqrt(
+        6 * len(counts)
+    ) / 719 * (1 - 1e-9)
+    if plain.low is not None and plain.high is not None:
+        assert floored.high - floored.low >= plain.high - plain.low
 
 
 def test_a_paired_difference_by_hand() -> None:

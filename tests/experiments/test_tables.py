@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+
+import pytest
 
 from plackett.experiments.records import Run, read_run
 from plackett.experiments.statistics import Finding
@@ -63,4 +66,14 @@ def test_verdicts(tmp_path: Path) -> None:
     assert said("4", B=down) == "No method did better than CE; B (−5.1) did worse."
     assert said("5") == "There is nothing to compare with CE."
     one = rows(runs(tmp_path / "6", CE=[0.8], A=[0.9]), "CE")
-    assert verdict(one, "CE") == "One seed cannot tell any method from CE: run more seeds."
+    assert verdict(one, "CE") == "One seed cannot tell any method from CE: a finding takes at least 3."
+    two = rows(runs(tmp_path / "7", CE=[0.8, 0.81], A=[0.9, 0.91], B=[0.7, 0.7101]), "CE")
+    assert verdict(two, "CE") == "Two seeds cannot tell any method from CE: a finding takes at least 3."
+    assert [row.finding for row in two] == [None, Finding.UNCLEAR, Finding.UNCLEAR]
+
+
+def test_the_test_pictures_are_the_resolution_of_the_interval(tmp_path: Path) -> None:
+    """10,000 test pictures in the runs of these tests: 4.3027 / (10,000 sqrt(6) sqrt(3)) beside equal differences."""
+    found = rows(runs(tmp_path, CE=[0.80, 0.82, 0.84], A=[0.85, 0.87, 0.89]), "CE")[1].difference
+    assert found is not None
+    assert found.low == pytest.approx(0.05 - 4.3027e-4 / math.sqrt(18), rel=1e-6)

@@ -140,7 +140,7 @@ def test_runs_without_any_result_or_teacher_still_make_a_page(tmp_path: Path) ->
 
 def test_one_seed_says_so(tmp_path: Path) -> None:
     text = study(tmp_path, seeds=1)
-    assert "One seed cannot tell any method from CE: run more seeds." in text
+    assert "One seed cannot tell any method from CE: a finding takes at least 3." in text
     assert "80.0 (n = 1)" in text
     assert "±" not in re.sub(r"<p class=\"note\">.*?</p>", "", text, flags=re.DOTALL)
 

@@ -35,9 +35,15 @@ class Finding(StrEnum):
     UNCLEAR = "no clear difference"
 
 
+FEWEST = 3  # pairs that a finding takes: the spread of two is one number, and may be small by luck
+
+
 @dataclass(frozen=True)
 class Difference:
-    """The mean of paired differences and its Student t interval; `low` and `high` are None for n = 1."""
+    """The mean of paired differences and its Student t interval.
+
+    `low` and `high` are None where no spread can be told: n = 1, or equal differences of unknown resolution.
+    """
 
     n: int
     mean: float
@@ -47,6 +53,8 @@ class Difference:
 
     @property
     def finding(self) -> Finding:
+        if self.n < FEWEST:
+            return Finding.UNCLEAR
         if self.low is not None and self.low > 0:
             return Finding.HIGHER
         if self.high is not None and self.high < 0:
@@ -59,18 +67,28 @@ class Difference:
         '+2.0 [−0.5, +4.5]'
         """
         if self.low is None or self.high is None:
-            return f"{signed(self.mean * scale, digits)} (n = 1)"
+            return f"{signed(self.mean * scale, digits)} ({'n = 1' if self.n == 1 else 'no interval'})"
         low, mean, high = (signed(value * scale, digits) for value in (self.low, self.mean, self.high))
         return f"{mean} [{low}, {high}]"
 
     def sentence(self, what: str, than: str) -> str:
         """What can be said of `what` against `than`, in points of a hundred."""
+        if self.n < FEWEST:
+            return f"{too_few(self.n)} tell {what} from {than}: a finding takes at least {FEWEST}."
         if self.low is None or self.high is None:
-            return f"One seed cannot tell {what} from {than}: run more seeds."
+            return f"These {self.n} seeds cannot tell {what} from {than}: their differences are equal."
         interval = f"{self.level:.0%} interval {signed(self.low * 100)} to {signed(self.high * 100)}, n = {self.n}"
         if self.finding is Finding.UNCLEAR:
             return f"These {self.n} seeds cannot tell {what} from {than} ({interval})."
         return f"{what} is {abs(self.mean) * 100:.1f} points {self.finding} than {than} ({interval})."
+
+
+def too_few(n: int) -> str:
+    """
+    >>> too_few(1), too_few(2)
+    ('One seed cannot', 'Two seeds cannot')
+    """
+    return "One seed cannot" if n == 1 else "Two seeds cannot"
 
 
 def signed(value: float, digits: int = 1) -> str:
@@ -96,14 +114,24 @@ def summary(values: Sequence[float]) -> Summary:
     return Summary(n, mean, math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1)))
 
 
-def paired(values: Sequence[float], base: Sequence[float], level: float = 0.95) -> Difference:
-    """The difference `values - base`, each pair from one seed: what the seeds share does not count as noise."""
+def paired(
+    values: Sequence[float], base: Sequence[float], level: float = 0.95, resolution: float | None = None
+) -> Difference:
+    """The difference `values - base`, each pair from one seed: what the seeds share does not count as noise.
+
+    `resolution` is the step that the figures come in, 1/719 for accuracies on 719 pictures. A figure on such a grid is
+    uncertain by step/sqrt(12), the std of rounding, and so a difference of two by step/sqrt(6): the std is taken to be
+    at least that, and equal differences are not certain ones. Where no step is known, they have no interval.
+    """
     if len(values) != len(base):
         raise InputError(f"Paired figures come in pairs; got {len(values)} and {len(base)}.")
     differences = summary([v - b for v, b in zip(values, base, strict=True)])
     if differences.std is None:
         return Difference(1, differences.mean, None, None, level)
-    half = t_quantile(0.5 + level / 2, differences.n - 1) * differences.std / math.sqrt(differences.n)
+    std = max(differences.std, (resolution or 0.0) / math.sqrt(6))
+    if std <= 1e-12 * max(map(abs, [*values, *base])):  # nothing but the last bits of the figures
+        return Difference(differences.n, differences.mean, None, None, level)
+    half = t_quantile(0.5 + level / 2, differences.n - 1) * std / math.sqrt(differences.n)
     return Difference(differences.n, differences.mean, differences.mean - half, differences.mean + half, level)
 
 

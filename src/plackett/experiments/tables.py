@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from plackett.experiments.records import Run
-from plackett.experiments.statistics import Difference, Finding, Summary, paired, signed, summary
+from plackett.experiments.statistics import FEWEST, Difference, Finding, Summary, paired, signed, summary, too_few
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ def rows(runs: Sequence[Run], baseline: str) -> list[Row]:
         for method in methods(runs)
     }
     compared = max(1, sum(method != baseline for method in of))
+    resolution = 1 / max(1, min((run.record.data.test for run in runs), default=1))  # accuracies are multiples of it
     table = []
     for method, results in of.items():
         if not results:
@@ -51,8 +52,8 @@ def rows(runs: Sequence[Run], baseline: str) -> list[Row]:
         difference = finding = None
         if both and method != baseline:
             pairs = [results[s].accuracy for s in both], [of[baseline][s].accuracy for s in both]
-            difference = paired(*pairs)
-            finding = paired(*pairs, level=1 - 0.05 / compared).finding
+            difference = paired(*pairs, resolution=resolution)
+            finding = paired(*pairs, level=1 - 0.05 / compared, resolution=resolution).finding
         agreements = [r.agreement for r in results.values() if r.agreement is not None]
         table.append(
             Row(
@@ -74,8 +75,9 @@ def verdict(table: Sequence[Row], baseline: str) -> str:
     compared = [row for row in table if row.difference is not None]
     if not compared:
         return f"There is nothing to compare with {baseline}."
-    if all(row.difference is not None and row.difference.low is None for row in compared):
-        return f"One seed cannot tell any method from {baseline}: run more seeds."
+    most = max(row.difference.n for row in compared if row.difference)
+    if most < FEWEST:
+        return f"{too_few(most)} tell any method from {baseline}: a finding takes at least {FEWEST}."
     better, worse, unclear = (
         [row for row in compared if row.finding is finding]
         for finding in (Finding.HIGHER, Finding.LOWER, Finding.UNCLEAR)
