@@ -36,21 +36,22 @@ class LiveTeacher:
         return self._classes
 
     def tune(self, *, channels_last: bool, compiled: bool) -> None:
-        """Lays the weights out for fast convolutions, and compiles the forward pass, where asked."""
+        """Lays the weights out for fast convolutions, and compiles the pass over a batch, where asked."""
         if channels_last:
             self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self._forward = torch.compile(self.network) if compiled else self.network
+        self._forward = torch.compile(self.network, dynamic=False) if compiled else self.network
 
     @torch.no_grad()
     def signals(self, batch: Batch) -> Signals:
         if not self.taps:
-            return Signals(self.logits(batch.inputs))
+            return Signals(self._checked(self._forward(batch.inputs)))
         logits, features = self._forward(batch.inputs, taps=self.taps)
         return Signals(self._checked(logits), features)
 
     @torch.no_grad()
     def logits(self, inputs: Tensor) -> Tensor:
-        return self._checked(self._forward(inputs))
+        """Of any number of pictures; never compiled, since each size would be compiled for itself."""
+        return self._checked(self.network(inputs))
 
     def _checked(self, logits: Tensor) -> Tensor:
         if logits.shape[-1] != self._classes:

@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 from safetensors.torch import save_file
-from torch import nn
 
 from plackett.data import Batch, Stream
 from plackett.errors import InputError, PlackettError
@@ -79,7 +78,7 @@ class Cohort:
                 student.model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         if isinstance(teacher, LiveTeacher):
             teacher.tune(channels_last=self.mode.channels_last, compiled=self.mode.compile)
-        self._forwards = {student.name: self._forward(student.model) for student in self.students}
+        self._forwards = {student.name: self.mode.compiled(student.model) for student in self.students}
         self._graph: Any = None
 
     def fit(self, epochs: int, on_epoch: Callable[[EpochReport], None] | None = None, *, start: int = 0) -> None:
@@ -88,7 +87,8 @@ class Cohort:
             for epoch in range(start, epochs):
                 if not self.going():
                     return
-                self._epoch(epoch)
+                with self.mode.compiling():
+                    self._epoch(epoch)
                 if on_epoch is not None:
                     steps = (epoch + 1) * len(self.batches)
                     on_epoch(EpochReport(epoch, epochs, {s.name: s.metrics(steps) for s in self.going()}))
@@ -134,9 +134,6 @@ class Cohort:
             return None
         with self.mode.precision(self._device):
             return self.teacher.signals(batch)
-
-    def _forward(self, model: nn.Module) -> Callable[..., Any]:
-        return torch.compile(model) if self.mode.compile else model
 
     def _look(self, student: Student) -> None:
         """Stops a student whose loss or gradient was not finite, and hands out the batch on which it happened."""

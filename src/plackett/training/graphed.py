@@ -51,7 +51,7 @@ class Graphed:
             raise InputError(f"{len(stream.pictures)} pictures do not fill one batch of {stream.size}.")
         self._teach = signals
         device = stream.pictures.device
-        self._inputs = torch.compile(stream.inputs) if mode.compile else stream.inputs
+        self._inputs = mode.compiled(stream.inputs)
         self._places = torch.arange(stream.size, device=device)
         self._order = stream.order(0)
         self._epoch = torch.zeros((), dtype=torch.int64, device=device)

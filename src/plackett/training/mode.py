@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -46,6 +47,21 @@ class Mode:
     def precision(self, device: torch.device) -> Iterator[None]:
         # A cache of cast weights would outlive the step that it is right for.
         with torch.autocast(device.type, torch.bfloat16, enabled=self.bfloat16, cache_enabled=False):
+            yield
+
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """`function`, compiled for each shape that it meets, where that is asked for."""
+        return torch.compile(function, dynamic=False) if self.compile else function
+
+    @contextmanager
+    def compiling(self) -> Iterator[None]:
+        """Networks of one class share their code, and beyond 8 compilations of it torch would give up silently."""
+        if not self.compile:
+            yield
+            return
+        import torch._dynamo as dynamo
+
+        with dynamo.config.patch(recompile_limit=max(64, dynamo.config.recompile_limit)):
             yield
 
     def __str__(self) -> str:

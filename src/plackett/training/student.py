@@ -98,7 +98,9 @@ class Student:
         forward: Callable[..., Any] | None = None,
     ) -> None:
         """One optimiser step, or none where the loss or a gradient is not finite; the ledger knows."""
-        taps, forward = self.taps, forward or self.model
+        taps = self.taps
+        if forward is None:
+            forward = self.model
         with mode.precision(batch.inputs.device):
             said = forward(batch.inputs, taps=taps) if taps else forward(batch.inputs)
         logits, features = said if taps else (said, None)
