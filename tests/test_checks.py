@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -35,7 +36,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a column of labels for cross-entropy": (
         lambda: F.cross_entropy(S, torch.zeros(3, dtype=torch.long)),
-        "ce: target has shape [3], but the student's logits [4, 5] need one label a row, [4].",
+        "cross_entropy: target has shape [3], but the student's logits [4, 5] need one label a row, [4].",
     ),
     "labels as floats": (
         lambda: F.pld(S, T, Y.float()),
@@ -53,7 +54,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "label negative": (
         lambda: F.cross_entropy(S, torch.tensor([0, -1, 1, 2])),
-        "ce: label -1 at [1] is out of range: the logits have 5 classes, so labels go from 0 to 4 (or -100, which is "
+        "cross_entropy: label -1 at [1] is out of range: the logits have 5 classes, so labels go from 0 to 4 (or -100, which is "
         "ignored).",
     ),
     "label out of range in a batch of sequences": (
@@ -84,11 +85,11 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "weights a row": (
         lambda: F.pld(S, T, Y, weights=torch.ones(4, 5)),
-        "pld: weights must be one float weight a rank, [C], not torch.float32 of shape [4, 5].",
+        "pld: weights must be a name or one float weight a rank, a tensor [C], not torch.float32 of shape [4, 5].",
     ),
     "negative weights": (
         lambda: F.pld(S, T, Y, weights=torch.tensor([1.0, 1, 1, 1, -0.5])),
-        "pld: weights holds -0.5; with a negative weight the loss is not convex.",
+        "pld: weights holds -0.5; a weight is at least 0, or the loss is not convex.",
     ),
     "label_weight without a target": (
         lambda: F.pld(S, T, label_weight=1.0),
@@ -96,7 +97,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "negative label_weight": (
         lambda: F.pld(S, T, Y, label_weight=-1.0),
-        "pld: label_weight must be a finite number, at least 0, or None; not -1.0.",
+        "pld: label_weight must be at least 0, not -1.0.",
     ),
     "top_k of 0": (lambda: F.pld(S, T, Y, top_k=0), "pld: top_k must be a whole number, at least 1; not 0."),
     "unknown reduction": (
@@ -131,7 +132,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "num_items of 0": (
         lambda: F.kd(S, T, num_items=0),
-        "kd: num_items must be above 0 (how many rows the loss is divided by); not 0.",
+        "num_items must be one number above 0 (how many rows the loss is divided by); not 0.",
     ),
     "soft target that does not sum to 1": (
         lambda: F.pld(S, T, HALF * 2),
@@ -139,7 +140,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "negative soft target": (
         lambda: F.cross_entropy(S, HALF - 0.4),
-        "ce: a soft target holds -0.2; probabilities cannot be negative.",
+        "cross_entropy: a soft target holds -0.2; probabilities cannot be negative.",
     ),
     "soft target with more labels than are charged": (
         lambda: F.pld(S, T, torch.tensor([[0.4, 0.3, 0.2, 0.1, 0.0]]).expand(4, 5), max_labels=2),
@@ -162,7 +163,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "teacher that offers nothing": (
         lambda: F.kd(S, T.index_fill(0, torch.tensor([3]), -math.inf)),
-        "kd: the teacher offers no class in row [3] (all its logits are -inf); mask that row.",
+        "kd: the teacher offers no class in row [3] (all its logits are -inf); look at it, or mask that row.",
     ),
     "unknown divergence": (
         lambda: F.kd(S, T, divergence="forwards"),
@@ -170,7 +171,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "label smoothing above 1": (
         lambda: F.cross_entropy(S, Y, label_smoothing=1.5),
-        "ce: label_smoothing must be between 0 and 1; not 1.5.",
+        "cross_entropy: label_smoothing must be between 0 and 1; not 1.5.",
     ),
     "unknown option of a module": (
         lambda: PLDLoss(temprature=4.0),
@@ -212,6 +213,98 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: F.at([torch.zeros(4, 3, 2, 2)] * 2, [torch.zeros(4, 3, 2, 2)] * 3),
         "at: the student gives 2 features, the teacher 3; give as many of each, layer by layer.",
     ),
+    "misspelt option of a function": (
+        lambda: F.pld(S, T, Y, temprature=2),
+        "pld has no option 'temprature'; did you mean 'temperature'?",
+    ),
+    "option by position": (
+        lambda: PLDLoss(4.0),
+        "PLDLoss takes its options by name, e.g. temperature=4.0.",
+    ),
+    "student twice": (lambda: F.pld(S, T, Y, student=T), "pld got student twice: by position and by name."),
+    "mask of floats with labels": (
+        lambda: F.pld(S, T, Y, mask=torch.ones(4)),
+        "pld: mask must be a bool tensor, True where a row counts; it is torch.float32 of shape [4].",
+    ),
+    "mask as a list in an objective": (
+        lambda: Objective({"kd": 1.0})(S, T, Y, mask=[True] * 4),
+        "objective: mask must be a tensor, not list.",
+    ),
+    "mask as a list of a feature loss": (
+        lambda: F.sp(S, T, mask=[True] * 4),
+        "sp: mask must be a bool tensor, one a row, not list.",
+    ),
+    "labels as a list in an objective": (
+        lambda: Objective({"kd": 1.0})(S, T, [0, 1, 2, 3]),
+        "objective: target must be a tensor, not list.",
+    ),
+    "standardized logits of another class count": (
+        lambda: Objective({"kd": {"standardize": "both"}})(S, T[:, :4], Y),
+        "Teacher has 4 classes, student 5. objective compares them class by class",
+    ),
+    "a term without its channels": (
+        lambda: Objective({"fitnet": 1.0}),
+        "Loss 'fitnet' needs student_channels; give it, e.g. student_channels=64.",
+    ),
+    "a term with a dot in its name": (
+        lambda: Objective({"a.b": {"loss": "kd"}}),
+        "Objective term 'a.b' needs another name: a word of letters, digits and _, like 'kd_soft'.",
+    ),
+    "a term with a taken name": (
+        lambda: Objective({"type": {"loss": "kd"}}),
+        "Objective term 'type' needs another name: a word of letters, digits and _, like 'kd_soft'.",
+    ),
+    "reduction of None": (
+        lambda: F.pld(S, T, Y, reduction=None),
+        "pld: reduction cannot be None; leave it out for its default.",
+    ),
+    "temperature of None in a module": (
+        lambda: PLDLoss(temperature=None),
+        "pld: temperature cannot be None; leave it out for its default.",
+    ),
+    "num_items a row": (
+        lambda: F.pld(S, T, Y, num_items=torch.ones(3)),
+        "num_items must be one number above 0 (how many rows the loss is divided by); not [3].",
+    ),
+    "num_items negative in a feature loss": (
+        lambda: F.sp(S, T, num_items=-3),
+        "num_items must be one number above 0 (how many rows the loss is divided by); not -3.",
+    ),
+    "weights as an array": (
+        lambda: PLDLoss(weights=np.ones(5)),
+        "pld: weights must be a name or one float weight a rank, a tensor [C], not ndarray.",
+    ),
+    "weights of NaN": (
+        lambda: F.pld(S, T, Y, weights=torch.full((5,), math.nan)),
+        "pld: weights holds nan; a weight is at least 0, or the loss is not convex.",
+    ),
+    "weights to be learnt": (
+        lambda: F.pld(S, T, Y, weights=torch.ones(5, requires_grad=True)),
+        "pld: weights are constants here, and no gradient goes to them; give weights.detach().",
+    ),
+    "a number as a word": (lambda: F.dkd(S, T, Y, beta="8"), "dkd: beta must be a number, not str."),
+    "a number that is none": (lambda: F.dkd(S, T, Y, alpha=math.nan), "dkd: alpha must be finite, not nan."),
+    "implementation as a number": (
+        lambda: F.pld(S, T, Y, impl=3),
+        "pld: impl must be a name, not int; see plackett.kernels.why.",
+    ),
+    "teacher of NaN": (
+        lambda: F.pld(S, T * math.nan, Y),
+        "pld: the teacher has NaN or inf in row [0] (its logits are not finite); look at it, or mask that row.",
+    ),
+    "soft target with a class that the teacher does not offer": (
+        lambda: F.pld(S, T.index_fill(1, torch.tensor([2]), -math.inf), torch.eye(5)[[0, 1, 2, 3]]),
+        "pld: a soft target gives class 2 a share, which the teacher does not offer (its logit is -inf), so its weight "
+        "for it is 0; say what that pick is worth with label_weight, e.g. label_weight=1.0.",
+    ),
+    "soft target of NaN": (
+        lambda: F.cross_entropy(S, HALF * math.nan),
+        "cross_entropy: a soft target holds NaN; look at what made it, or mask that row.",
+    ),
+    "standardize of labels": (
+        lambda: plackett.standardize(Y),
+        "standardize takes a tensor of float logits, not torch.int64.",
+    ),
 }
 
 
@@ -222,9 +315,26 @@ def test_the_sentence(mistake: str) -> None:
         call()
 
 
-def test_an_unknown_option_of_a_function_is_pythons_own_error() -> None:
-    with pytest.raises(TypeError, match="temprature"):
+def test_an_unknown_option_is_pythons_own_kind_of_error_too() -> None:
+    with pytest.raises(TypeError, match="did you mean 'temperature'"):
         F.pld(S, T, Y, temprature=4.0)
+    with pytest.raises(TypeError, match="did you mean 'temperature'"):
+        PLDLoss(temprature=4.0)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    ours = F.pld(S, T, Y, temperature=np.float32(4), top_k=np.int64(2))
+    assert ours == F.pld(S, T, Y, temperature=4.0, top_k=2)
+
+
+def test_unsigned_labels_are_no_ignore_index() -> None:
+    """-100 in eight bits is 156."""
+    student, teacher = torch.randn(2, 256), torch.randn(2, 256)
+    for dtype in (torch.uint8, torch.uint16, torch.int16):
+        labels = torch.tensor([156, 3], dtype=dtype)
+        for loss in (F.pld(student, teacher, labels), Objective({"ce": 1.0})(student, target=labels).total):
+            assert loss > 0
+        torch.testing.assert_close(F.pld(student, teacher, labels), F.pld(student, teacher, labels.long()))
 
 
 def test_ignored_and_masked_labels_are_not_looked_at() -> None:
@@ -237,13 +347,17 @@ def test_int32_labels_are_labels() -> None:
     assert F.pld(S, T, Y.int()) == F.pld(S, T, Y)
 
 
-def test_values_are_read_on_the_cpu_and_under_debug_only() -> None:
-    on_meta = torch.zeros(2, device="meta")
+def test_values_are_read_on_the_cpu_and_under_debug_only(monkeypatch: pytest.MonkeyPatch) -> None:
     assert plackett.checks.values_are_read(torch.zeros(2))
-    assert not plackett.checks.values_are_read(on_meta)
+    assert not plackett.checks.values_are_read(torch.zeros(2, device="meta"))
+    monkeypatch.setattr(plackett.checks, "may_look", lambda *tensors: False)  # as on a device
+    assert not plackett.checks.values_are_read(torch.zeros(2))
+    F.pld(S, T * math.nan, Y)
     with plackett.debug(True):
-        assert plackett.checks.values_are_read(on_meta)
-    assert not plackett.checks.values_are_read(on_meta)
+        assert plackett.checks.values_are_read(torch.zeros(2))
+        with pytest.raises(InputError, match="NaN or inf"):
+            F.pld(S, T * math.nan, Y)
+    assert not plackett.checks.values_are_read(torch.zeros(2))
 
 
 def test_value_checks_are_skipped_while_compiling() -> None:

@@ -52,6 +52,14 @@ def test_options_are_held_and_shown() -> None:
     assert repr(loss) == "PLDLoss(temperature=4.0, label_weight=1.0)"
 
 
+def test_options_are_attributes_that_can_be_read_and_changed() -> None:
+    loss = PLDLoss(temperature=4.0)
+    assert loss.temperature == 4.0
+    assert loss.label_weight is None
+    loss.temperature = 2.0
+    assert torch.equal(loss(*(case := random_case())), functional.pld(*case, temperature=2.0))
+
+
 def test_a_tensor_option_moves_with_the_module() -> None:
     loss = PLDLoss(weights=torch.ones(11))
     assert [name for name, _ in loss.named_buffers()] == ["weights"]

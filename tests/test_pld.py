@@ -379,6 +379,14 @@ def test_all_ignored_is_a_zero_with_a_graph(reduction: str) -> None:
     assert torch.equal(student.grad, torch.zeros(4, 5))
 
 
+def test_soft_targets_of_which_none_count_are_a_zero_with_a_graph() -> None:
+    student = torch.randn(4, 5, requires_grad=True)
+    p = torch.full((4, 5), 0.2)
+    F.pld(student, torch.randn(4, 5), p, mask=torch.zeros(4, dtype=torch.bool)).backward()
+    F.pld(student[:0], torch.randn(0, 5), p[:0]).backward()
+    assert torch.equal(student.grad, torch.zeros(4, 5))
+
+
 def test_no_rows_at_all() -> None:
     student = torch.zeros(0, 5, requires_grad=True)
     loss = F.pld(student, torch.zeros(0, 5), torch.zeros(0, dtype=torch.long))
@@ -434,16 +442,87 @@ def test_backward_twice_through_a_retained_graph() -> None:
     torch.testing.assert_close(student.grad, 2 * once)
 
 
-def test_double_backward_is_refused_with_a_way_out() -> None:
-    case = random_case()
+def penalised(case: Case) -> object:
+    weight = torch.eye(11, dtype=torch.float64, requires_grad=True)
+    loss = F.pld(case.student @ weight, case.teacher, case.target)
+    (gradient,) = torch.autograd.grad(loss, weight, create_graph=True)
+    return torch.autograd.grad(loss + gradient.square().sum(), weight)
+
+
+def accumulated(case: Case) -> object:
     student = case.student.clone().requires_grad_()
     (gradient,) = torch.autograd.grad(F.pld(student, case.teacher, case.target), student, create_graph=True)
+    return gradient.sum().backward()
+
+
+def loss_of(case: Case) -> Any:
+    return lambda student: F.pld(student, case.teacher, case.target)
+
+
+SECOND = {
+    "backward": accumulated,
+    "penalty": penalised,
+    "hessian": lambda case: torch.autograd.functional.hessian(loss_of(case), case.student),
+    "hvp": lambda case: torch.autograd.functional.hvp(loss_of(case), case.student, case.student),
+    "grad of grad": lambda case: torch.func.grad(lambda s: torch.func.grad(loss_of(case))(s).square().sum())(
+        case.student
+    ),
+    "jacrev of jacrev": lambda case: torch.func.jacrev(torch.func.jacrev(loss_of(case)))(case.student),
+}
+
+
+@pytest.mark.parametrize("way", SECOND)
+def test_second_derivatives_are_refused_with_a_way_out(way: str) -> None:
     with pytest.raises(NotImplementedError, match=r"plackett\.reference\.pld"):
-        gradient.sum().backward()
-    truth = reference.pld(student, case.teacher, case.target)
-    (first,) = torch.autograd.grad(truth, student, create_graph=True)
-    (second,) = torch.autograd.grad(first.square().sum(), student)
-    assert torch.isfinite(second).all()
+        SECOND[way](random_case())
+
+
+def test_the_reference_has_second_derivatives() -> None:
+    case = random_case()
+    hessian = torch.autograd.functional.hessian(
+        lambda s: reference.pld(s, case.teacher[:1], case.target[:1]), case.student[:1]
+    ).squeeze()
+    assert torch.linalg.eigvalsh(hessian).min() > -1e-12  # convex
+
+
+def test_forward_mode() -> None:
+    case = random_case()
+    direction = torch.randn_like(case.student)
+    _, tangent = torch.func.jvp(loss_of(case), (case.student,), (direction,))
+    _, gradient = value_and_gradient(F.pld, case, case.target)
+    torch.testing.assert_close(tangent, (gradient * direction).sum() / 7)
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(case.student, direction)
+        value = torch.autograd.forward_ad.unpack_dual(loss_of(case)(dual))
+    torch.testing.assert_close(value.tangent, tangent)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
+def test_under_vmap_with_a_gradient_a_sample(dtype: torch.dtype) -> None:
+    case = random_case(dtype=dtype)
+    _, gradient = value_and_gradient(F.pld, case, case.target)
+    values = torch.func.vmap(F.pld)(*case)
+    torch.testing.assert_close(values, F.pld(*case, reduction="none"))
+    torch.testing.assert_close(torch.func.vmap(torch.func.grad(F.pld))(*case), gradient)
+
+
+def test_a_broken_teacher_shows(monkeypatch: Any) -> None:
+    """Where nobody looks at the data, NaN must come through: a loss of 0 would look like success."""
+    monkeypatch.setattr(plackett.checks, "may_look", lambda *tensors: False)
+    case = random_case()
+    teacher = case.teacher.clone()
+    teacher[2, 3] = torch.nan
+    for target in (case.target, None, torch.eye(11, dtype=torch.float64)[case.target]):
+        rows = F.pld(case.student, teacher, target, reduction="none")
+        assert rows.isnan().tolist() == [i == 2 for i in range(7)]
+
+
+def test_a_student_that_excludes_an_offered_class() -> None:
+    student = torch.tensor([[1.0, -math.inf, 0.5]], dtype=torch.float64)
+    teacher = torch.tensor([[2.0, 1.0, 0.0]], dtype=torch.float64)
+    assert F.pld(student, teacher, torch.tensor([0])) == math.inf
+    last = torch.tensor([[1.0, 0.5, -math.inf]], dtype=torch.float64)  # the last pick is certain whatever it costs
+    assert torch.isfinite(F.pld(last, teacher, torch.tensor([0])))
 
 
 def test_the_teacher_is_a_constant() -> None:
@@ -502,6 +581,31 @@ def test_under_torch_compile(target: str) -> None:
     expected.backward()
     torch.testing.assert_close(value, expected)
     torch.testing.assert_close(ours.grad, plain.grad)
+
+
+def test_under_torch_compile_with_shapes_that_change() -> None:
+    loss = torch.compile(plackett.modules.PLDLoss(temperature=4.0, label_weight=0.5), fullgraph=True, dynamic=True,
+                         backend="aot_eager")  # fmt: skip
+    objective = torch.compile(
+        plackett.Objective({"ce": 0.1, "kd": {"weight": 0.9, "temperature": 2.0}, "dist": {"beta": 2.0}}),
+        fullgraph=True, dynamic=True, backend="aot_eager",
+    )  # fmt: skip
+    for rows, classes in ((8, 12), (5, 12), (6, 7)):
+        case = random_case(rows, classes, torch.float32)
+        student = case.student.clone().requires_grad_()
+        torch.testing.assert_close(
+            loss(student, case.teacher, case.target), F.pld(*case, temperature=4.0, label_weight=0.5)
+        )
+        objective(student, case.teacher, case.target).total.backward()
+        assert torch.isfinite(student.grad).all()
+
+
+def test_under_torch_compile_with_a_temperature_that_changes() -> None:
+    case = random_case(6, 7, torch.float32)
+    step = torch.compile(lambda s, tau: F.pld(s, case.teacher, case.target, temperature=tau), fullgraph=True,
+                         backend="aot_eager")  # fmt: skip
+    for tau in (1.0, 2.0, 3.5):
+        torch.testing.assert_close(step(case.student, tau), F.pld(*case, temperature=tau))
 
 
 @pytest.mark.slow

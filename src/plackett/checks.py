@@ -8,6 +8,7 @@ the host wait for the device; while compiling they are skipped.
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -16,8 +17,9 @@ from torch import Tensor
 
 from plackett.choice import WEIGHTS
 from plackett.errors import InputError, did_you_mean
-from plackett.losses.registry import Loss
+from plackett.losses.registry import Loss, OptionType
 from plackett.losses.rows import rows_that_count
+from plackett.tracing import has_numbers, may_look
 
 _debug = False
 
@@ -43,7 +45,7 @@ class debug:
 
 def values_are_read(tensor: Tensor) -> bool:
     """Whether a check may look at the data behind `tensor`."""
-    return not torch.compiler.is_compiling() and (_debug or tensor.device.type == "cpu")
+    return may_look(tensor) or (_debug and has_numbers(tensor))
 
 
 def call(entry: Loss, given: Mapping[str, Any], options: Mapping[str, Any]) -> None:
@@ -54,48 +56,69 @@ def call(entry: Loss, given: Mapping[str, Any], options: Mapping[str, Any]) -> N
 
 
 def _logit_tensors(entry: Loss, given: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-    who = entry.name
+    who = entry.called
     for name in entry.tensors:
         value = given.get(name)
         if value is None and name not in entry.optional:
             raise InputError(f"{who} needs a {name}; it got none.")
-        if value is not None and not isinstance(value, Tensor):
-            raise InputError(f"{who}: {name} must be a tensor, not {type(value).__name__}.")
+        if value is not None:
+            is_tensor(who, name, value)
     student, teacher, target = given["student"], given.get("teacher"), given.get("target")
     _logits(who, "student", student)
     if teacher is not None:
-        _same_logits(who, student, teacher)
+        same_logits(who, student, teacher)
+    _mask(who, student, options.get("mask"))
     if target is not None:
         _target(entry, student, teacher, target, options)
-    mask = options.get("mask")
-    if mask is not None:
-        if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
-            raise InputError(f"{who}: mask must be a bool tensor, True where a row counts; it is {_kind(mask)}.")
-        if mask.shape != student.shape[:-1]:
-            raise InputError(
-                f"{who}: mask has shape {_shape(mask)}, but the student's rows are {_shape(student)[:-1]}; "
-                "give one bool a row."
-            )
     weights = options.get("weights")
     if isinstance(weights, Tensor) and weights.numel() != student.shape[-1]:
         raise InputError(
             f"{who}: weights has {weights.numel()} entries, but there are {student.shape[-1]} classes; give one a rank."
         )
     if teacher is not None and teacher.numel() and values_are_read(teacher):
-        _offers_something(who, teacher, _rows_that_count(target, options))
+        _teacher_values(who, teacher, _rows_that_count(target, options))
     if target is None and options.get("label_weight") is not None:
         raise InputError(f"{who}: label_weight raises the label's own choice, so it needs a target; target is None.")
 
 
+def is_tensor(who: str, name: str, value: object) -> None:
+    if not isinstance(value, Tensor):
+        raise InputError(f"{who}: {name} must be a tensor, not {type(value).__name__}.")
+
+
+def _mask(who: str, student: Tensor, mask: Any) -> None:
+    if mask is None:
+        return
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+        raise InputError(f"{who}: mask must be a bool tensor, True where a row counts; it is {_kind(mask)}.")
+    if mask.shape != student.shape[:-1]:
+        raise InputError(
+            f"{who}: mask has shape {_shape(mask)}, but the student's rows are {_shape(student)[:-1]}; "
+            "give one bool a row."
+        )
+    if mask.device != student.device:
+        raise InputError(f"{who}: mask is on {mask.device}, student logits on {student.device}; move one.")
+
+
 def option_values(entry: Loss, options: Mapping[str, Any]) -> None:
-    """Checks options: those whose type lists their values, and those that mean the same in every loss, by name."""
+    """Checks options by what their annotation allows, and by name those that mean the same in every loss."""
+    who = entry.called
     for name, value in options.items():
+        allowed = entry.types.get(name, OptionType())
         if value is None:
-            continue
-        if name in entry.choices:
-            _one_of(entry.name, name, value, entry.choices[name])
-        elif name in _OPTION_CHECKS:
-            _OPTION_CHECKS[name](entry.name, name, value)
+            if name in entry.types and not allowed.optional:
+                raise InputError(f"{who}: {name} cannot be None; leave it out for its default.")
+        elif allowed.values:
+            _one_of(who, name, value, allowed.values)
+        elif name == "weights":
+            _weights(who, name, value)
+        elif name == "impl":
+            if not isinstance(value, str) and not callable(value):
+                raise InputError(f"{who}: impl must be a name, not {_kind(value)}; see plackett.kernels.why.")
+        elif not torch.compiler.is_compiling() and (name in _NUMBERS or allowed.number is not None):
+            # A traced number is a symbol; what it stands for was checked when the module was made.
+            _number(who, name, value, allowed.number or float)
+            _NUMBERS.get(name, _anything)(who, name, value)
 
 
 def _logits(who: str, name: str, logits: Tensor) -> None:
@@ -105,7 +128,7 @@ def _logits(who: str, name: str, logits: Tensor) -> None:
         raise InputError(f"{who}: {name} logits need at least one class in their last dimension, not {_shape(logits)}.")
 
 
-def _same_logits(who: str, student: Tensor, teacher: Tensor) -> None:
+def same_logits(who: str, student: Tensor, teacher: Tensor) -> None:
     _logits(who, "teacher", teacher)
     if teacher.shape[-1] != student.shape[-1]:
         raise InputError(
@@ -122,7 +145,7 @@ def _same_logits(who: str, student: Tensor, teacher: Tensor) -> None:
 
 
 def _target(entry: Loss, student: Tensor, teacher: Tensor | None, target: Tensor, options: Mapping[str, Any]) -> None:
-    who, classes = entry.name, student.shape[-1]
+    who, classes = entry.called, student.shape[-1]
     if target.device != student.device:
         raise InputError(f"{who}: target is on {target.device}, student logits on {student.device}; move one.")
     if target.is_floating_point():
@@ -137,7 +160,7 @@ def _target(entry: Loss, student: Tensor, teacher: Tensor | None, target: Tensor
                 f"{_shape(student)}, not {_shape(target)}; for labels use torch.int64."
             )
         if values_are_read(target):
-            _soft_target(who, target, options)
+            _soft_target(entry, teacher, target, options)
         return
     if target.dtype in (torch.bool, torch.complex64, torch.complex128):
         raise InputError(f"{who}: target must hold integer labels or float probabilities, not {target.dtype}.")
@@ -151,8 +174,9 @@ def _target(entry: Loss, student: Tensor, teacher: Tensor | None, target: Tensor
 
 
 def _labels(entry: Loss, classes: int, teacher: Tensor | None, target: Tensor, options: Mapping[str, Any]) -> None:
-    who = entry.name
+    who = entry.called
     ignore_index = options.get("ignore_index", -100)
+    target = target.long()
     low, high = int(target.min()), int(target.max())
     if high >= classes or low < 0:
         wrong = (target != ignore_index) & ((target < 0) | (target >= classes))
@@ -179,28 +203,33 @@ def _label_is_offered(entry: Loss, teacher: Tensor, target: Tensor, counts: Tens
     missing = counts & (teacher.detach().gather(-1, label).squeeze(-1) == -torch.inf)
     if missing.any():
         where = [int(i) for i in missing.nonzero()[0]]
-        use = "" if "label_weight" in entry.options else "use pld and "
         raise InputError(
-            f"{entry.name}: the teacher does not offer label {int(target[missing][0])} (its logit at {where} is -inf), "
-            f"so its weight for it is 0; {use}say what that pick is worth with label_weight, e.g. label_weight=1.0."
+            f"{entry.called}: the teacher does not offer label {int(target[missing][0])} (its logit at {where} is "
+            f"-inf), so its weight for it is 0; {_use_label_weight(entry)}."
         )
 
 
-def _offers_something(who: str, teacher: Tensor, counts: Tensor | None) -> None:
-    empty = teacher.detach().amax(-1) == -torch.inf
-    if counts is not None:
-        empty = empty & counts
-    if empty.any():
-        where = [int(i) for i in empty.nonzero()[0]]
-        raise InputError(f"{who}: the teacher offers no class in row {where} (all its logits are -inf); mask that row.")
+def _teacher_values(who: str, teacher: Tensor, counts: Tensor | None) -> None:
+    top = teacher.detach().amax(-1)
+    empty, broken = top == -torch.inf, ~(top < torch.inf)
+    for rows, wrong in ((empty, "offers no class"), (broken, "has NaN or inf")):
+        found = rows if counts is None else rows & counts
+        if found.any():
+            where = [int(i) for i in found.nonzero()[0]]
+            what = "all its logits are -inf" if rows is empty else "its logits are not finite"
+            raise InputError(f"{who}: the teacher {wrong} in row {where} ({what}); look at it, or mask that row.")
 
 
-def _soft_target(who: str, target: Tensor, options: Mapping[str, Any]) -> None:
+def _soft_target(entry: Loss, teacher: Tensor | None, target: Tensor, options: Mapping[str, Any]) -> None:
+    who = entry.called
     p = target.detach().float()
-    if options.get("mask") is not None:
-        p = p[options["mask"]]
+    mask = options.get("mask")
+    if mask is not None:
+        p = p[mask]
     if p.numel() == 0:
         return
+    if bool(p.isnan().any()):
+        raise InputError(f"{who}: a soft target holds NaN; look at what made it, or mask that row.")
     if bool(p.amin() < 0):
         raise InputError(f"{who}: a soft target holds {float(p.amin()):g}; probabilities cannot be negative.")
     total = p.sum(-1)
@@ -216,13 +245,48 @@ def _soft_target(who: str, target: Tensor, options: Mapping[str, Any]) -> None:
                 f"{who}: a soft target has {beyond:.3g} of its mass beyond its {max_labels} largest classes, which "
                 "would go uncharged; raise max_labels."
             )
+    if (
+        entry.picks_the_label
+        and teacher is not None
+        and options.get("label_weight") is None
+        and values_are_read(teacher)
+    ):
+        t = teacher.detach() if mask is None else teacher.detach()[mask]
+        missing = (p - p.amin(-1, keepdim=True) > 1e-6) & (t == -torch.inf)
+        if missing.any():
+            where = [int(i) for i in missing.nonzero()[0]]
+            raise InputError(
+                f"{who}: a soft target gives class {where[-1]} a share, which the teacher does not offer (its logit is "
+                f"-inf), so its weight for it is 0; {_use_label_weight(entry)}."
+            )
+
+
+def _use_label_weight(entry: Loss) -> str:
+    use = "" if "label_weight" in entry.options else "use pld and "
+    return f"{use}say what that pick is worth with label_weight, e.g. label_weight=1.0"
+
+
+def _number(who: str, name: str, value: Any, kind: type) -> None:
+    whole = kind is int
+    expected = numbers.Integral if whole else numbers.Real
+    if isinstance(value, bool) or not isinstance(value, expected):
+        raise InputError(f"{who}: {name} must be a {'whole ' if whole else ''}number, not {_kind(value)}.")
+    if not -math.inf < float(value) < math.inf and name != "temperature":
+        raise InputError(f"{who}: {name} must be finite, not {value}.")
+
+
+def _anything(who: str, name: str, value: Any) -> None:
+    pass
 
 
 def _positive(who: str, name: str, value: Any) -> None:
-    if isinstance(value, Tensor | bool) or not isinstance(value, int | float):
-        raise InputError(f"{who}: {name} must be a number, not {_kind(value)}.")
-    if not (value > 0 and math.isfinite(value)):
+    if not 0 < value < math.inf:
         raise InputError(f"{who}: {name} must be above 0 and finite, not {value}; 1 leaves the logits as they are.")
+
+
+def _not_negative(who: str, name: str, value: Any) -> None:
+    if value < 0:
+        raise InputError(f"{who}: {name} must be at least 0, not {value}.")
 
 
 def _one_of(who: str, name: str, value: object, choices: Iterable[str]) -> None:
@@ -232,41 +296,34 @@ def _one_of(who: str, name: str, value: object, choices: Iterable[str]) -> None:
 
 
 def _weights(who: str, name: str, value: Any) -> None:
-    if not isinstance(value, Tensor):
+    if isinstance(value, str):
         _one_of(who, name, value, WEIGHTS)
-    elif value.dim() != 1 or not value.is_floating_point():
-        raise InputError(f"{who}: {name} must be one float weight a rank, [C], not {_kind(value)}.")
-    elif values_are_read(value) and bool((value < 0).any()):
-        raise InputError(f"{who}: {name} holds {float(value.min()):g}; with a negative weight the loss is not convex.")
-
-
-def _label_weight(who: str, name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not (value >= 0 and math.isfinite(value)):
-        raise InputError(f"{who}: {name} must be a finite number, at least 0, or None; not {value!r}.")
+    elif not isinstance(value, Tensor) or value.dim() != 1 or not value.is_floating_point():
+        raise InputError(f"{who}: {name} must be a name or one float weight a rank, a tensor [C], not {_kind(value)}.")
+    elif value.requires_grad:
+        raise InputError(f"{who}: {name} are constants here, and no gradient goes to them; give {name}.detach().")
+    elif values_are_read(value) and not bool((value >= 0).all()):
+        raise InputError(
+            f"{who}: {name} holds {float(value.min()):g}; a weight is at least 0, or the loss is not convex."
+        )
 
 
 def _count(who: str, name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    if value < 1:
         raise InputError(f"{who}: {name} must be a whole number, at least 1; not {value!r}.")
 
 
-def _num_items(who: str, name: str, value: Any) -> None:
-    if not isinstance(value, Tensor) and not (isinstance(value, int | float) and value > 0):
-        raise InputError(f"{who}: {name} must be above 0 (how many rows the loss is divided by); not {value!r}.")
-
-
 def _share(who: str, name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+    if not 0 <= value <= 1:
         raise InputError(f"{who}: {name} must be between 0 and 1; not {value!r}.")
 
 
-_OPTION_CHECKS: dict[str, Callable[[str, str, Any], None]] = {
+_NUMBERS: dict[str, Callable[[str, str, Any], None]] = {
     "temperature": _positive,
-    "weights": _weights,
-    "label_weight": _label_weight,
+    "label_weight": _not_negative,
+    "eps": _not_negative,
     "top_k": _count,
     "max_labels": _count,
-    "num_items": _num_items,
     "label_smoothing": _share,
 }
 

@@ -14,6 +14,10 @@ class InputError(PlackettError, ValueError):
     """A person gave something that does not fit; the message says what, where and what to do."""
 
 
+class UnknownOptionError(InputError, TypeError):
+    """An option that does not exist, or that was given twice; Python's own kind of error, with a suggestion."""
+
+
 class MissingExtraError(PlackettError, ImportError):
     """A command needs an optional dependency that is not installed."""
 

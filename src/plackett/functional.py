@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from plackett import checks
-from plackett.errors import InputError
+from plackett.errors import UnknownOptionError, did_you_mean
 from plackett.kernels import pick
 from plackett.losses.registry import LOSSES, TENSORS, Loss
 from plackett.losses.standardize import standardize as standardize
@@ -39,18 +39,26 @@ def _public(entry: Loss) -> Callable[..., Any]:
     function = entry.function
     assert function is not None
     signature = inspect.signature(function)
-    _ = entry.choices  # read off the annotations now, not while somebody's graph is traced
+    _ = entry.types  # read off the annotations now, not while somebody's graph is traced
     positional = tuple(n for n, p in signature.parameters.items() if p.kind is not p.KEYWORD_ONLY)
 
     @functools.wraps(function)
     def public(*args: Any, **options: Any) -> Any:
         if len(args) > len(positional):
             expected = ", ".join(positional)
-            raise InputError(f"{entry.name} takes ({expected}) by position, the rest by name; got {len(args)}.")
+            raise UnknownOptionError(
+                f"{entry.called} takes ({expected}) by position, the rest by name; got {len(args)}."
+            )
         given = dict(zip(positional, args, strict=False))
         for name in TENSORS:
             if name in options:
+                if name in given:
+                    raise UnknownOptionError(f"{entry.called} got {name} twice: by position and by name.")
                 given[name] = options.pop(name)
+        for name in options:
+            if name not in signature.parameters:
+                known = [n for n in signature.parameters if n not in positional]
+                raise UnknownOptionError(f"{entry.called} has no option {name!r}; {did_you_mean(name, known)}.")
         checks.call(entry, given, options)
         if "impl" in entry.options and isinstance(options.get("impl", "auto"), str):
             options["impl"] = pick(options.get("impl", "auto"), given["student"])

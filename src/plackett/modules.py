@@ -12,6 +12,7 @@ from typing import Any
 
 from torch import nn
 
+from plackett import checks
 from plackett.losses import registry
 from plackett.twins import LossModule, twin
 
@@ -26,6 +27,7 @@ def create(name: str, **options: Any) -> nn.Module:
     """The module of the loss called `name`."""
     entry = registry.get(name)
     registry.check_options(entry, options)
+    checks.option_values(entry, options)
     return MODULES[entry.name](**options)
 
 

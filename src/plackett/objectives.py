@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from plackett import losses, modules
+from plackett import checks, losses, modules
 from plackett.errors import InputError, did_you_mean
 from plackett.losses import registry
 from plackett.losses.registry import Loss
@@ -84,6 +84,10 @@ class Objective(nn.Module):
         return any(term.loss.reads_teacher for term in self._terms.values())
 
     @property
+    def reads_teacher_logits(self) -> bool:
+        return any(term.loss.reads_teacher and not term.loss.features for term in self._terms.values())
+
+    @property
     def reads_features(self) -> bool:
         return any(term.loss.features for term in self._terms.values())
 
@@ -96,7 +100,7 @@ class Objective(nn.Module):
         """Tells scheduled weights which epoch begins, counted from 0."""
         for i, term in enumerate(self._terms.values()):
             if term.warmup_epochs:
-                self.warmup[i].fill_(min(1.0, (epoch + 1) / term.warmup_epochs))
+                self.warmup[i].fill_(min(1.0, max(0.0, epoch + 1) / term.warmup_epochs))
 
     def forward(
         self,
@@ -110,20 +114,25 @@ class Objective(nn.Module):
         num_items: float | Tensor | None = None,
     ) -> Outcome:
         """The total and every term, of logits `[..., C]` and, where a term reads them, features."""
+        for which, given in (("student", student), ("teacher", teacher), ("target", target), ("mask", mask)):
+            if given is not None:
+                checks.is_tensor("objective", which, given)
+        if teacher is not None and self.reads_teacher_logits:
+            checks.same_logits("objective", student, teacher)
         counts = rows_that_count(target, mask, self.ignore_index)
         values: dict[str, Tensor] = {}
         total: Tensor | None = None
         for i, (name, term) in enumerate(self._terms.items()):
             if term.loss.features:
                 pair = _features(name, term, student_features, teacher_features)
-                given: dict[str, Any] = dict(zip(("student", "teacher"), pair, strict=True))
+                tensors: dict[str, Any] = dict(zip(("student", "teacher"), pair, strict=True))
                 rows = counts if counts is not None and counts.dim() == 1 else None
             else:
                 logits = _standardized(term, student, teacher)
-                given = {n: v for n, v in {**logits, "target": target}.items() if n in term.loss.tensors}
+                tensors = {n: v for n, v in {**logits, "target": target}.items() if n in term.loss.tensors}
                 # A loss that reads the target finds the ignored rows in it; one that does not is told.
                 rows = mask if term.loss.reads_target else counts
-            value = self.losses[name](**given, mask=rows, num_items=num_items)
+            value = self.losses[name](**tensors, mask=rows, num_items=num_items)
             values[name] = value.detach()
             weighted = value * term.weight
             if term.warmup_epochs:
@@ -139,6 +148,10 @@ class Objective(nn.Module):
 
 
 def _parse(name: str, given: float | Mapping[str, Any]) -> tuple[_Term, dict[str, Any]]:
+    if not isinstance(name, str) or not name.isidentifier() or hasattr(nn.ModuleDict, name):
+        raise InputError(
+            f"Objective term {name!r} needs another name: a word of letters, digits and _, like 'kd_soft'."
+        )
     said: dict[str, Any] = dict(given) if isinstance(given, Mapping) else {"weight": given}
     own: dict[str, Any] = {key: said.pop(key) for key in _OWN_KEYS if key in said}
     loss_name = own.get("loss", name)
@@ -181,7 +194,7 @@ def _number(name: str, key: str, value: Any) -> float:
 
 def _standardized(term: _Term, student: Tensor, teacher: Tensor | None) -> dict[str, Tensor | None]:
     if term.standardize in ("student", "both"):
-        student = standardize(student, offered=None if teacher is None else teacher > -torch.inf)
+        student = standardize(student, offered=None if teacher is None else teacher != -torch.inf)
     if term.standardize in ("teacher", "both") and teacher is not None:
         teacher = standardize(teacher)
     return {"student": student, "teacher": teacher}

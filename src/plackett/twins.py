@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from plackett import checks, functional
+from plackett.errors import UnknownOptionError
 from plackett.losses import registry
 from plackett.losses.registry import PER_CALL, Loss
 
@@ -19,22 +20,28 @@ class LossModule(nn.Module):
     entry: Loss
     function: Callable[..., Any]
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, *values: Any, **options: Any) -> None:
         super().__init__()
+        if values:
+            first = next(iter(self.entry.options))
+            raise UnknownOptionError(f"{type(self).__name__} takes its options by name, e.g. {first}={values[0]!r}.")
         registry.check_options(self.entry, options)
         checks.option_values(self.entry, options)
-        self._options = {n: v for n, v in options.items() if not isinstance(v, Tensor)}
-        self._tensors = [n for n in options if n not in self._options]
-        for name in self._tensors:  # a weight a rank moves with .to(device)
-            self.register_buffer(name, options[name])
+        self._given = tuple(options)
+        for name, parameter in self.entry.options.items():
+            value = options.get(name, parameter.default)
+            if isinstance(value, Tensor):  # a weight a rank moves with .to(device)
+                self.register_buffer(name, value)
+            else:
+                setattr(self, name, value)
 
     def forward(self, *tensors: Any, **call: Any) -> Any:
-        held = {name: getattr(self, name) for name in self._tensors}
-        return self.function(*tensors, **self._options, **held, **call)
+        held = {name: getattr(self, name) for name in self.entry.options}
+        return self.function(*tensors, **held, **call)
 
     def extra_repr(self) -> str:
-        shown = self._options | {n: f"tensor of {getattr(self, n).numel()}" for n in self._tensors}
-        return ", ".join(f"{n}={v!r}" for n, v in shown.items())
+        shown = {name: getattr(self, name) for name in self._given}
+        return ", ".join(f"{n}={f'[{len(v)}]' if isinstance(v, Tensor) else repr(v)}" for n, v in shown.items())
 
 
 def twin(entry: Loss) -> type[nn.Module]:

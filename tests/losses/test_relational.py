@@ -231,3 +231,9 @@ def test_compiles_as_one_graph() -> None:
     compiled(a, t, mask=mask, temperature=4.0).backward()
     dist(b, t, mask=mask, temperature=4.0).backward()
     torch.testing.assert_close(a.grad, b.grad)
+
+
+def test_a_student_of_nan_shows() -> None:
+    student, teacher = torch.randn(4, 5), torch.randn(4, 5)
+    student[1, 2] = torch.nan
+    assert dist(student, teacher).isnan()

@@ -6,6 +6,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
+
+from plackett.tracing import is_transformed
 
 _ONCE = (
     "This loss has a closed-form gradient that is not differentiable a second time. "
@@ -14,34 +17,58 @@ _ONCE = (
 
 
 def wants_gradient(tensor: Tensor) -> bool:
-    """Whether computing a gradient for `tensor` is worth anything."""
-    return torch.is_grad_enabled() and tensor.requires_grad
+    """Whether computing a gradient for `tensor` is worth anything, to backward or to forward differentiation."""
+    if torch.compiler.is_compiling():
+        return torch.is_grad_enabled() and tensor.requires_grad
+    if is_transformed(tensor):
+        return True
+    inside = forward_ad._current_level >= 0  # with forward_ad.dual_level():
+    forward = inside and forward_ad.unpack_dual(tensor).tangent is not None  # type: ignore[no-untyped-call]
+    return forward or (torch.is_grad_enabled() and tensor.requires_grad)
 
 
 def attach_gradient(student: Tensor, rows: Tensor, gradient: Tensor) -> Tensor:
     """`rows` `[N]`, as a function of `student` `[N, C]` with d rows_n / d student_n = `gradient` `[N, C]`."""
-    attached: Tensor = _KnownGradient.apply(student, rows, gradient)  # type: ignore[no-untyped-call]
+    link, known = (_Link, _KnownGradient) if torch.compiler.is_compiling() else (_ForwardLink, _ForwardGradient)
+    attached: Tensor = known.apply(student, rows, gradient, link.apply(student))  # type: ignore[no-untyped-call]
     return attached
+
+
+class _Link(torch.autograd.Function):
+    """An empty tensor that depends on the student: a second derivative finds its way to the refusal below, while the
+    student's logits need not be kept until backward."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(student: Tensor) -> Tensor:
+        return student.new_zeros(())
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Tensor | None) -> None:
+        return None
 
 
 class _KnownGradient(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(student: Tensor, rows: Tensor, gradient: Tensor) -> Tensor:
+    def forward(student: Tensor, rows: Tensor, gradient: Tensor, link: Tensor) -> Tensor:
         return rows.clone()
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> None:
-        ctx.save_for_backward(inputs[2])
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        ctx.save_for_backward(inputs[2], inputs[3])
 
     @staticmethod
-    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None, None]:
-        (gradient,) = ctx.saved_tensors
-        # Stands for the student, so that a second derivative arrives at the refusal below rather than at silence.
-        student = torch.empty(0, requires_grad=torch.is_grad_enabled())
-        scaled: Tensor = _ScaleOnce.apply(gradient, upstream[0], student)  # type: ignore[no-untyped-call]
-        return scaled, None, None
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None, None, None]:
+        gradient, link = ctx.saved_tensors
+        scaled: Tensor = _ScaleOnce.apply(gradient, upstream[0], link)  # type: ignore[no-untyped-call]
+        return scaled, None, None, None
 
 
 class _ScaleOnce(torch.autograd.Function):
@@ -50,10 +77,10 @@ class _ScaleOnce(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(gradient: Tensor, upstream: Tensor, student: Tensor) -> Tensor:
+    def forward(gradient: Tensor, upstream: Tensor, link: Tensor) -> Tensor:
         scale = upstream.unsqueeze(-1)
-        if gradient.dtype == scale.dtype:
-            return gradient * scale
+        if gradient.dtype == scale.dtype or is_transformed(gradient) or is_transformed(scale):
+            return (gradient * scale).to(gradient.dtype)
         # The product is rounded to half precision once, and no float32 copy of the gradient is made.
         return torch.mul(gradient, scale, out=torch.empty_like(gradient))
 
@@ -64,3 +91,25 @@ class _ScaleOnce(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[None, None, None]:
         raise NotImplementedError(_ONCE)
+
+
+# Forward differentiation, apart because a traced graph admits no jvp.
+
+
+class _ForwardLink(_Link):
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Tensor | None) -> Tensor | None:
+        return None if tangents[0] is None else tangents[0].new_zeros(())
+
+
+class _ForwardGradient(_KnownGradient):
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        ctx.save_for_backward(inputs[2], inputs[3])
+        ctx.save_for_forward(inputs[2])
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Tensor | None) -> Tensor:
+        gradient: Tensor = ctx.saved_tensors[0]
+        assert tangents[0] is not None
+        return (gradient * tangents[0]).sum(-1)

@@ -19,6 +19,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from plackett.tracing import may_look
+
 # exp(s - max s) is summed directly in rows whose logits span less than this: the smallest X is then 4e-31 and the
 # largest a / X 3e30, both far inside float32. Other rows are computed in the log domain, in float64.
 _LINEAR_RANGE = 70.0
@@ -44,9 +46,13 @@ def choice_likelihood(student: Tensor, choices: Choices, gradient: bool = True) 
     >>> choice_likelihood(s, choices)  # a = (1, 0) is cross-entropy
     (tensor([0.3133]), tensor([[-0.2689,  0.2689]]))
     """
-    if choices.offered is None and student.device.type == "cpu" and not torch.compiler.is_compiling():
+    if not may_look(student):
+        return _log_domain(student, choices, gradient)
+    if choices.offered is None:
         return _linear_domain(student, choices, gradient)
-    return _log_domain(student, choices, gradient)
+    exact = choices._replace(a=choices.a.double())
+    loss, grad = _log_domain(student.double(), exact, gradient)
+    return loss.to(student.dtype), None if grad is None else grad.to(student.dtype)
 
 
 def _linear_domain(student: Tensor, choices: Choices, gradient: bool) -> tuple[Tensor, Tensor | None]:
@@ -110,13 +116,13 @@ def _log_domain(student: Tensor, choices: Choices, gradient: bool) -> tuple[Tens
         left = torch.cat([first_left, left[:, 1:]], dim=-1)
     phi = torch.logaddexp(left, z)  # log X_k
 
-    charged = a > 0
+    charged = (a != 0) & (left != nothing)  # with nothing left the choice is certain, and costs nothing
     zero = torch.zeros((), dtype=z.dtype, device=z.device)
     loss = torch.where(charged, a * torch.logaddexp(left - z, zero), 0.0).sum(-1)
     if not gradient:
         return loss, None
 
-    log_ratio = torch.where(charged, a.log() - phi, nothing)
+    log_ratio = torch.where((a != 0) & (phi != nothing), a.log() - phi, nothing)
     log_w = log_ratio.logcumsumexp(-1)  # a sum of positive terms
     before = torch.cat([torch.full_like(rest, nothing), log_w[:, :-1]], dim=-1)
     at_choice = torch.where(z > nothing, (z + before).exp(), 0.0)

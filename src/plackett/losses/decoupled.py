@@ -66,8 +66,8 @@ def dkd(
     assert keep is not None
     s = keep_rows(student.to(compute_dtype(student)), keep)
     t = keep_rows(teacher.detach().to(s.dtype), keep)
-    y = torch.where(keep, target, 0).long().unsqueeze(-1)  # [..., 1]
-    offered = t > -torch.inf
+    y = torch.where(keep, target.long(), 0).unsqueeze(-1)  # [..., 1]
+    offered = t != -torch.inf
     rest = offered.scatter(-1, y, False)
 
     log_p, log_p_rest, log_p_among = _split(s / temperature, y, offered, rest)

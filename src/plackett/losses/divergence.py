@@ -18,10 +18,15 @@ def log_probabilities(student: Tensor, teacher: Tensor, temperature: float) -> t
 
     Where a class is not offered both are 0 and stand for nothing: sums must go over the offered ones.
     """
-    offered = teacher > -torch.inf
+    offered = teacher != -torch.inf
     log_p = torch.where(offered, student / temperature, -torch.inf).log_softmax(-1)
     log_q = (teacher / temperature).log_softmax(-1)
     return torch.where(offered, log_p, 0.0), torch.where(offered, log_q, 0.0), offered
+
+
+def _weighed(log_p: Tensor, value: Tensor) -> Tensor:
+    """p * value, which is 0 where p is 0 and value infinite."""
+    return torch.where(log_p == -torch.inf, 0.0, log_p.exp() * value)
 
 
 @loss(
@@ -74,10 +79,10 @@ def kd(
     if divergence == "forward":
         terms = log_q.exp() * (log_q - log_p)
     elif divergence == "reverse":
-        terms = log_p.exp() * (log_p - log_q)
+        terms = _weighed(log_p, log_p - log_q)
     else:
         log_m = torch.logaddexp(log_p, log_q) - torch.log(log_p.new_tensor(2.0))
-        terms = 0.5 * (log_q.exp() * (log_q - log_m) + log_p.exp() * (log_p - log_m))
+        terms = 0.5 * (_weighed(log_q, log_q - log_m) + _weighed(log_p, log_p - log_m))
     rows = torch.where(offered, terms, 0.0).sum(-1)
     if scale == "tau2":
         rows = rows * temperature**2

@@ -60,6 +60,8 @@ def pair_up(who: str, student: Features, teacher: Features, mask: Tensor | None 
                 )
             if x.device != students[0].device:
                 raise InputError(f"{who}: the {name}'s feature {i} is on {x.device}, others on {students[0].device}.")
+    if mask is not None and not isinstance(mask, Tensor):
+        raise InputError(f"{who}: mask must be a bool tensor, one a row, not {_kind(mask)}.")
     if mask is not None and (mask.dtype != torch.bool or mask.shape != (batch,)):
         raise InputError(
             f"{who}: mask must be one bool a row, [{batch}], True where it counts; it is {mask.dtype} of shape "

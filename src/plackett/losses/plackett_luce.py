@@ -18,6 +18,7 @@ from plackett.choice import (
 )
 from plackett.losses.registry import Card, loss
 from plackett.losses.rows import Reduction, compute_dtype, reduce_rows, rows_that_count
+from plackett.tracing import is_transformed, may_look
 
 # Rows are taken in blocks of about this many logits: on the CPU buffers then stay in the cache, and memory beyond
 # the gradient does not grow with the batch.
@@ -65,16 +66,16 @@ def eager_rows(
 ) -> Rows:
     """PLD in PyTorch operations: the implementation for every device and for tracing."""
     dtype = compute_dtype(student)
-    tracing = torch.compiler.is_compiling()
-    may_look = student.device.type == "cpu" and not tracing  # elsewhere the host would wait for the device
-    if may_look and keep is not None and keep.all():
+    look = may_look(student, teacher, *(x for x in (target, keep) if x is not None))
+    if look and keep is not None and keep.all():
         keep = None
 
     def block(rows: slice) -> Rows:
         s, t = student[rows].to(dtype), teacher[rows].to(dtype)
         y = None if target is None else target[rows]
         order = teacher_order(t, y, top_k)
-        offered = None if may_look and bool((t.amin(-1) > -torch.inf).all()) else t > -torch.inf
+        is_offered = t != -torch.inf  # a NaN is offered, and shows
+        offered = None if look and bool(is_offered.all()) else is_offered
         a, left_out = choice_weights(
             t,
             order,
@@ -93,7 +94,7 @@ def eager_rows(
 
     n, classes = student.shape
     size = max(1, _BLOCK.get(student.device.type, _BLOCK_ELSEWHERE) // classes)
-    if tracing or n <= size:
+    if n <= size or torch.compiler.is_compiling() or is_transformed(student):
         value, slope, left_out = block(slice(None))
         return Rows(value, None if slope is None else slope.to(student.dtype), left_out)
 
@@ -118,6 +119,7 @@ def soft_rows(
     target: Tensor,
     keep: Tensor | None,
     max_labels: int,
+    gradient: bool,
 ) -> Rows:
     """A soft target p `[N, C]` as an expectation over labels.
 
@@ -133,9 +135,9 @@ def soft_rows(
 
     n = student.shape[0]
     total = Rows(p.new_zeros(n), None, p.new_zeros(n))
-    may_skip = student.device.type == "cpu" and not torch.compiler.is_compiling()
+    look = may_look(student, p)
     for share, label in parts:
-        if may_skip and not share.any():
+        if look and not share.any():
             continue
         counts = share > 0 if keep is None else keep & (share > 0)
         part = implementation(student, teacher, label, counts)
@@ -143,6 +145,8 @@ def soft_rows(
         if total.gradient is not None and slope is not None:
             slope = total.gradient + slope
         total = Rows(total.loss + share * part.loss, slope, total.left_out + share * part.left_out)
+    if gradient and total.gradient is None:  # nothing counts: a zero that still has a graph
+        total = total._replace(gradient=torch.zeros_like(student))
     return total
 
 
@@ -238,7 +242,7 @@ def pld(
             rows = run(s.detach(), t, None, flat_keep)
         elif target.is_floating_point():
             p = target.detach().reshape(-1, classes)
-            rows = soft_rows(run, s.detach(), t, p, flat_keep, max_labels)
+            rows = soft_rows(run, s.detach(), t, p, flat_keep, max_labels, gradient)
         else:
             y = target.reshape(-1).long()
             assert flat_keep is not None

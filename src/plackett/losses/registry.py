@@ -11,7 +11,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
 from torch import nn
 
-from plackett.errors import InputError, did_you_mean
+from plackett.errors import InputError, UnknownOptionError, did_you_mean
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -45,6 +45,23 @@ class Card:
 
 
 @dataclass(frozen=True)
+class OptionType:
+    """What an option may be: its named values, whether it is a number, and whether None is one."""
+
+    values: tuple[Any, ...] = ()
+    number: type[float] | type[int] | None = None
+    optional: bool = False
+
+    @classmethod
+    def of(cls, hint: Any) -> OptionType:
+        parts = get_args(hint) if isinstance(hint, types.UnionType) or get_origin(hint) is Union else (hint,)
+        given = [part for part in parts if part is not type(None)]
+        only = given[0] if len(given) == 1 else None
+        values = get_args(only) if get_origin(only) is Literal else ()
+        return cls(values, only if only in (int, float) else None, len(given) < len(parts))
+
+
+@dataclass(frozen=True)
 class Loss:
     """One registered loss: its function, where it has one, and its hand-written module, where it has parameters."""
 
@@ -61,13 +78,16 @@ class Loss:
     options: dict[str, inspect.Parameter] = field(default_factory=dict)
 
     @functools.cached_property
-    def choices(self) -> dict[str, tuple[Any, ...]]:
-        """The options whose type lists their values: `Literal["mean", "sum"] | None` and the like."""
-        if self.function is None:
-            return {}
-        hints = get_type_hints(self.function)
-        found = {name: _literals(hints[name]) for name in self.options if name in hints}
-        return {name: values for name, values in found.items() if values}
+    def types(self) -> dict[str, OptionType]:
+        """What each option may be, read off its annotation."""
+        source = self.function if self.module is None else self.module.__init__
+        hints = get_type_hints(source)
+        return {name: OptionType.of(hints[name]) for name in self.options if name in hints}
+
+    @property
+    def called(self) -> str:
+        """What a caller of the function calls it."""
+        return self.name if self.function is None else self.function.__name__
 
     @property
     def reads_target(self) -> bool:
@@ -149,19 +169,15 @@ def get(name: str) -> Loss:
 
 
 def check_options(entry: Loss, options: dict[str, Any]) -> None:
-    """Every option must be one of the loss's own."""
+    """Every option must be one of the loss's own, and those without a default must be there."""
     for name in options:
         if name not in entry.options:
-            raise InputError(f"Loss {entry.name!r} has no option {name!r}; {did_you_mean(name, entry.options)}.")
-
-
-def _literals(hint: Any) -> tuple[Any, ...]:
-    if get_origin(hint) is Literal:
-        return get_args(hint)
-    if isinstance(hint, types.UnionType) or get_origin(hint) is Union:
-        parts = [part for part in get_args(hint) if part is not type(None)]
-        return _literals(parts[0]) if len(parts) == 1 else ()
-    return ()
+            raise UnknownOptionError(
+                f"Loss {entry.name!r} has no option {name!r}; {did_you_mean(name, entry.options)}."
+            )
+    for name, parameter in entry.options.items():
+        if parameter.default is parameter.empty and name not in options:
+            raise InputError(f"Loss {entry.name!r} needs {name}; give it, e.g. {name}=64.")
 
 
 def _indent(text: str) -> str:

@@ -77,7 +77,7 @@ def dist(
         return reduce_batch("dist", s.sum(), 0, reduction, num_items)
     rows: int | Tensor = s.shape[0] if keep is None else keep.sum()
 
-    offered = t > -torch.inf
+    offered = t != -torch.inf
     p = torch.where(offered, s / temperature, -torch.inf).softmax(-1)  # [N, C]
     q = (t / temperature).softmax(-1)
     related = offered & (offered.sum(-1, keepdim=True) > 1)
@@ -114,5 +114,5 @@ def _is_constant(x: Tensor, related: Tensor, dim: int) -> Tensor:
     x = x.detach()
     high = torch.where(related, x, -torch.inf).amax(dim)
     low = torch.where(related, x, torch.inf).amin(dim)
-    # Nothing related: -inf - inf, which is constant too.
-    return ~(high - low > _ROUNDING * torch.finfo(x.dtype).eps * high.abs())
+    # A NaN is not constant: it must show. Where nothing is related, there is nothing to show.
+    return (high - low <= _ROUNDING * torch.finfo(x.dtype).eps * high.abs()) | ~related.any(dim)

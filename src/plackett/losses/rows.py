@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, SupportsFloat
 
 import torch
 from torch import Tensor
 
 from plackett.errors import InputError, did_you_mean
+from plackett.tracing import may_look
 
 Reduction = Literal["mean", "sum", "none"]
 
@@ -16,7 +17,7 @@ def rows_that_count(target: Tensor | None, mask: Tensor | None, ignore_index: in
     """`[...]` bool, True = counts; None where every row does, which only a call without target and mask can promise."""
     keep = None
     if target is not None and not target.is_floating_point():
-        keep = target != ignore_index
+        keep = target.long() != ignore_index  # an unsigned -100 would be somebody's label
     if mask is not None:
         keep = mask if keep is None else keep & mask
     return keep
@@ -60,7 +61,7 @@ def reduce_batch(
     no_rows(who, reduction)
     if reduction == "sum":
         return mean * rows
-    return mean if num_items is None else mean * rows / num_items
+    return mean if num_items is None else mean * rows / _items(num_items)
 
 
 def no_rows(who: str, reduction: str) -> None:
@@ -76,8 +77,19 @@ def no_rows(who: str, reduction: str) -> None:
 def divisor(rows: Tensor, keep: Tensor | None, num_items: float | Tensor | None) -> float | Tensor:
     """What a mean divides by; at least 1, so that a batch in which nothing counts is a zero with a graph, not NaN."""
     if num_items is not None:
-        return num_items
+        return _items(num_items)
     return max(1, rows.numel()) if keep is None else keep.sum().clamp_min(1)
+
+
+def _items(num_items: float | Tensor) -> float | Tensor:
+    number = num_items
+    if isinstance(num_items, Tensor) and num_items.numel() == 1:
+        num_items = num_items.reshape(())
+        number = num_items.item() if may_look(num_items) else 1
+    if isinstance(number, Tensor | bool) or not isinstance(number, SupportsFloat) or not number > 0:
+        said = list(number.shape) if isinstance(number, Tensor) else number
+        raise InputError(f"num_items must be one number above 0 (how many rows the loss is divided by); not {said!r}.")
+    return num_items
 
 
 def compute_dtype(*tensors: Tensor) -> torch.dtype:

@@ -206,7 +206,8 @@ def _inner(x: Tensor) -> Tensor:
 
 
 def _full_precision(x: Tensor) -> torch.autocast:
-    return torch.autocast(x.device.type, enabled=False)
+    device = x.device.type if torch.amp.autocast_mode.is_autocast_available(x.device.type) else "cpu"
+    return torch.autocast(device, enabled=False)
 
 
 def _at_least_one(n: int | Tensor) -> int | Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from plackett.errors import InputError
 from plackett.losses.rows import compute_dtype
 
 
@@ -22,8 +23,11 @@ def standardize(logits: Tensor, *, offered: Tensor | None = None, eps: float = 1
     >>> standardize(torch.tensor([[1.0, 2.0, 3.0]]))
     tensor([[-1.0000,  0.0000,  1.0000]])
     """
+    if not isinstance(logits, Tensor) or not logits.is_floating_point():
+        kind = logits.dtype if isinstance(logits, Tensor) else type(logits).__name__
+        raise InputError(f"standardize takes a tensor of float logits, not {kind}.")
     x = logits.to(compute_dtype(logits))
-    finite = x > -torch.inf
+    finite = x != -torch.inf
     counted = finite if offered is None else finite & offered
     count = counted.sum(-1, keepdim=True)
     x = torch.where(finite, x, 0.0)

@@ -46,6 +46,6 @@ def cross_entropy(
         y = keep_rows(target.to(s.dtype), keep).reshape(-1, classes)
     else:
         assert keep is not None
-        y = torch.where(keep, target, 0).long().reshape(-1)
+        y = torch.where(keep, target.long(), 0).reshape(-1)
     flat = F.cross_entropy(s.reshape(-1, classes), y, reduction="none", label_smoothing=label_smoothing)
     return reduce_rows(flat.reshape(s.shape[:-1]), keep, reduction, num_items)
