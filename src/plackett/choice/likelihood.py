@@ -97,19 +97,23 @@ def _log_domain(student: Tensor, choices: Choices, gradient: bool) -> tuple[Tens
     """Any choices on any device: no branch on data, no host synchronisation, safe at any range of logits."""
     order, a, offered, labelled = choices
     nothing = -torch.inf
-    z = student.gather(-1, order)  # [N, K]
-    chosen = torch.zeros_like(student, dtype=torch.bool).scatter(-1, order, True)
-    never_charged = ~chosen if offered is None else offered & ~chosen
+    full = order.shape[-1] == student.shape[-1]  # every class is some choice's: nothing is left uncharged
+    s = student.gather(-1, order)  # [N, K]
+    z = s
     if offered is not None:
         in_choice = offered.gather(-1, order)
         if labelled:  # the label takes part in its own choice even where the teacher does not offer it
             in_choice = torch.cat([torch.ones_like(in_choice[:, :1]), in_choice[:, 1:]], dim=-1)
-        z = torch.where(in_choice, z, nothing)
+        z = torch.where(in_choice, s, nothing)
 
     # log X_{k+1}: what is left once choice k is made
-    rest = torch.logsumexp(torch.where(never_charged, student, nothing), dim=-1, keepdim=True)  # [N, 1]
-    later = z.flip(-1).logcumsumexp(-1).flip(-1)[:, 1:]
-    left = torch.logaddexp(torch.cat([later, torch.full_like(rest, nothing)], dim=-1), rest)
+    none = torch.full_like(s[:, :1], nothing)
+    left = torch.cat([z.flip(-1).logcumsumexp(-1).flip(-1)[:, 1:], none], dim=-1)
+    if not full:
+        uncharged = student.scatter(-1, order, nothing)
+        if offered is not None:
+            uncharged = torch.where(offered, uncharged, nothing)
+        left = torch.logaddexp(left, torch.logsumexp(uncharged, dim=-1, keepdim=True))
     if labelled and offered is not None:  # the label's own choice is among all of the student's classes
         unoffered = torch.where(offered.scatter(-1, order[:, :1], True), nothing, student)
         first_left = torch.logaddexp(left[:, :1], torch.logsumexp(unoffered, -1, keepdim=True))
@@ -124,12 +128,14 @@ def _log_domain(student: Tensor, choices: Choices, gradient: bool) -> tuple[Tens
 
     log_ratio = torch.where((a != 0) & (phi != nothing), a.log() - phi, nothing)
     log_w = log_ratio.logcumsumexp(-1)  # a sum of positive terms
-    before = torch.cat([torch.full_like(rest, nothing), log_w[:, :-1]], dim=-1)
+    before = torch.cat([none, log_w[:, :-1]], dim=-1)
     at_choice = torch.where(z > nothing, (z + before).exp(), 0.0)
     at_choice = at_choice - torch.where(charged, a * (left - phi).exp(), 0.0)
-    elsewhere = (student + log_w[:, -1:]).exp()  # offered, never charged: pays in all K choices
     if offered is not None:  # not offered: pays in the label's choice alone
-        first = (student + log_ratio[:, :1]).exp() if labelled else torch.zeros_like(student)
-        elsewhere = torch.where(offered, elsewhere, first)
-        at_choice = torch.where(in_choice, at_choice, elsewhere.gather(-1, order))
+        at_choice = torch.where(in_choice, at_choice, (s + log_ratio[:, :1]).exp() if labelled else 0.0)
+    if full:
+        return loss, torch.empty_like(student).scatter(-1, order, at_choice)
+    elsewhere = (student + log_w[:, -1:]).exp()  # offered, never charged: pays in all K choices
+    if offered is not None:
+        elsewhere = torch.where(offered, elsewhere, (student + log_ratio[:, :1]).exp() if labelled else 0.0)
     return loss, elsewhere.scatter(-1, order, at_choice)
