@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from plackett import losses
-from tools import cards
+from tools import cards, costs
 
 ROOT = pathlib.Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -102,6 +102,10 @@ def test_images_that_pages_show_are_there() -> None:
 
 def test_the_cards_are_fresh() -> None:
     assert cards.PATH.read_text() == cards.text(), "a card changed: run `make stubs`"
+
+
+def test_the_readmes_costs_are_the_committed_results() -> None:
+    assert costs.README.read_text() == costs.text(), "the results changed: run `make stubs`"
 
 
 def test_the_readme_names_every_loss() -> None:

@@ -1,0 +1,57 @@
+"""Writes the cost tables of README from the committed benchmark results: every figure there is a row of a CSV."""
+
+from __future__ import annotations
+
+import csv
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).parent.parent
+README = ROOT / "README.md"
+RESULTS = ROOT / "benchmarks" / "results"
+BEGIN, END = "<!-- costs: written by `make stubs` -->", "<!-- end of costs -->"
+LOSSES = ("CE", "KD", "KD compiled", "DIST", "DKD", "PLD as published", "PLD", "PLD, first 64")
+
+
+def text() -> str:
+    """README as it should be."""
+    readme = README.read_text()
+    blocks = [_block(path) for path in sorted(RESULTS.glob("losses-*.csv"))]
+    pattern = re.compile(re.escape(BEGIN) + ".*?" + re.escape(END), re.DOTALL)
+    return pattern.sub(lambda _: "\n\n".join([BEGIN, *blocks, END]), readme)
+
+
+def _block(path: pathlib.Path) -> str:
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    first = rows[0]
+    shapes = list(dict.fromkeys((r["rows"], r["classes"], r["dtype"]) for r in rows))
+    figures = {(r["rows"], r["classes"], r["dtype"], r["loss"]): r for r in rows}
+    losses = [name for name in LOSSES if any(r["loss"] == name for r in rows)]
+    threads = f", {first['threads']} threads" if first["threads"] else ""
+    calls = sorted({int(r["n"]) for r in rows})
+    head = [
+        f"{first['device']}{threads}, torch {first['torch']}, float logits from `3 * randn`, n = {calls[0]} to "
+        f"{calls[-1]} calls, commit {first['commit'][:7]}:",
+        "",
+        "| rows x classes | " + " | ".join(losses) + " |",
+        "|---" * (len(losses) + 1) + "|",
+    ]
+    return "\n".join([*head, *(_row(shape, losses, figures) for shape in shapes)])
+
+
+def _row(shape: tuple[str, str, str], losses: list[str], figures: dict[tuple[str, ...], dict[str, str]]) -> str:
+    cells = []
+    for name in losses:
+        found = figures.get((*shape, name))
+        cells.append("-" if found is None else f"{float(found['median_ms']):.3g} ({_mib(float(found['extra_mib']))})")
+    rows, classes, dtype = shape
+    return f"| {rows} x {classes} {dtype} | " + " | ".join(cells) + " |"
+
+
+def _mib(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
+
+
+if __name__ == "__main__":
+    README.write_text(text())
