@@ -39,6 +39,22 @@ def test_a_failed_write_leaves_the_last_good_document(tmp_path: Path, monkeypatc
     assert os.listdir(tmp_path) == ["document.json"]
 
 
+def test_a_write_that_fails_names_the_file_that_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError) as found:
+        write_text(tmp_path / "folder", "text")
+    assert found.value.filename == str(tmp_path / "folder")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", str(tmp_path / ".document.json.x1y2"))
+
+    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    with pytest.raises(PermissionError) as denied:
+        write_text(tmp_path / "document.json", "text")
+    assert denied.value.filename == str(tmp_path / "document.json")
+    assert os.listdir(tmp_path) == ["folder"]
+
+
 def test_a_torn_last_line_of_metrics_is_left_out_and_named(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "r", 0, {"CE": 0.5})
     text = (folder / METRICS).read_text()

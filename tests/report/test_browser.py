@@ -67,6 +67,26 @@ def test_the_page_is_no_wider_than_the_window(page: Path, tmp_path: Path, width:
     assert wide <= window
 
 
+@pytest.mark.parametrize(("width", "wider"), [(500, True), (1200, False)])
+def test_a_table_that_goes_on_beyond_the_edge_shows_it(page: Path, tmp_path: Path, width: int, wider: bool) -> None:
+    """The shadow is painted on the edge where the table goes on and nowhere else: the rightmost pixels tell."""
+    matplotlib = pytest.importorskip("matplotlib.image")
+    script = """
+      const scroll = document.querySelector('#comparison .scroll');
+      document.body.replaceChildren(scroll);
+      document.body.style.cssText = 'padding: 0; margin: 0; max-width: none';
+      scroll.style.margin = 0;
+      return scroll.scrollWidth > scroll.clientWidth;
+    """
+    size = f"--window-size={width},900"
+    assert probed(page, tmp_path, script, size) == str(wider).lower()
+    browse(tmp_path / "probe.html", tmp_path / "profile", size, f"--screenshot={tmp_path / 'shot.png'}")
+    shot = matplotlib.imread(tmp_path / "shot.png")[..., :3].mean(-1)
+    left, right = shot[:150, 0], shot[:150, -1]
+    assert left.mean() > 0.97  # nothing to the left of the beginning
+    assert (right.mean() < 0.85) == wider
+
+
 def test_nothing_was_asked_of_a_network(page: Path, tmp_path: Path) -> None:
     script = "return performance.getEntriesByType('resource').length;"
     assert probed(page, tmp_path, script) == "0"

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from plackett.errors import MissingExtraError
+from plackett.errors import InputError, MissingExtraError
 from plackett.experiments.records import METRICS, RESULTS, RUN, write_json
 from plackett.experiments.study import read_study
-from plackett.report import render, write
+from plackett.report import need, render, write
 from tests.experiments.runs import record, write_run
 
 HOSTILE = """</text><script>alert("1")</script>$\\frac{<&'"$"""
@@ -142,6 +142,7 @@ def test_one_seed_says_so(tmp_path: Path) -> None:
     text = study(tmp_path, seeds=1)
     assert "One seed cannot tell any method from CE: a finding takes at least 3." in text
     assert "80.0 (n = 1)" in text
+    assert "<dd>80.0 (n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}1)</dd>" in text
     assert "±" not in re.sub(r"<p class=\"note\">.*?</p>", "", text, flags=re.DOTALL)
 
 
@@ -169,6 +170,30 @@ def test_the_report_does_without_torch(tmp_path: Path) -> None:
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
     assert (tmp_path / "report.html").exists()
+
+
+def test_a_folder_is_no_place_for_a_file(tmp_path: Path) -> None:
+    write_run(tmp_path / "r", 0, {"CE": 0.8})
+    with pytest.raises(InputError, match=r"is a folder: the report needs the name of a file, such as .*report\.html"):
+        write(tmp_path, tmp_path)
+
+
+@pytest.mark.parametrize(("error", "sentence"), [
+    (ModuleNotFoundError("No module named 'b.c'", name="b.c"),
+     "A needs 'b', which is not installed: pip install 'plackett[x]'."),
+    (ImportError("broken", name="b"),
+     "A needs 'a', which cannot be imported (broken): pip install --upgrade 'plackett[x]'."),
+])  # fmt: skip
+def test_what_is_missing_is_named_and_not_what_asked_for_it(
+    monkeypatch: pytest.MonkeyPatch, error: ImportError, sentence: str
+) -> None:
+    def fail(name: str) -> None:
+        raise error
+
+    monkeypatch.setattr("plackett.report.page.import_module", fail)
+    with pytest.raises(MissingExtraError) as found:
+        need("a", "x", "A")
+    assert str(found.value) == sentence
 
 
 @pytest.mark.parametrize("module", ["jinja2", "matplotlib"])

@@ -125,6 +125,13 @@ def write_json(path: Path, document: BaseModel) -> None:
 def write_text(path: Path, text: str) -> None:
     """Replaces `path` at once or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        _replace(path, text)
+    except OSError as error:  # of the file that was asked for, not of the one that takes its place
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _replace(path: Path, text: str) -> None:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:

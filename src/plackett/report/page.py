@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import plackett
-from plackett.errors import missing_extra
+from plackett.errors import InputError, MissingExtraError, missing_extra
 from plackett.experiments.records import write_text
 from plackett.experiments.study import Study, read_study
 
@@ -19,6 +19,8 @@ SECTIONS = ("verdict", "problems", "comparison", "seeds", "training", "calibrati
 def write(folder: Path, out: Path | None = None) -> Path:
     """Renders the runs in `folder` into `out`, by default `report.html` beside them, and returns its path."""
     path = out or folder / "report.html"
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: the report needs the name of a file, such as {path / 'report.html'}.")
     write_text(path, render(read_study(folder)))
     return path
 
@@ -34,6 +36,7 @@ def render(study: Study) -> str:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters["percent"] = percent
+    environment.filters["unbroken"] = unbroken
     shown: list[dict[str, Any]] = []
     for name in SECTIONS:
         section = import_module(f"plackett.report.sections.{name}")
@@ -49,13 +52,28 @@ def render(study: Study) -> str:
     return page
 
 
-def need(module: str) -> ModuleType:
-    """An optional module of the `report` extra, or the sentence that says how to get it."""
+def need(module: str, extra: str = "report", what: str = "The report") -> ModuleType:
+    """An optional module of an extra, or the sentence that says how to get what is missing: it, or what it imports."""
     try:
         return import_module(module)
+    except ModuleNotFoundError as error:
+        raise missing_extra((error.name or module).partition(".")[0], extra, what) from error
     except ImportError as error:
-        raise missing_extra(module, "report", "The report") from error
+        raise MissingExtraError(
+            f"{what} needs {module!r}, which cannot be imported ({error}): pip install --upgrade 'plackett[{extra}]'."
+        ) from error
 
 
 def percent(value: float | None, digits: int = 1) -> str:
     return "–" if value is None else f"{100 * value:.{digits}f}"
+
+
+def unbroken(figure: str) -> str:
+    """A figure that no line breaks within its number or its brackets: 89.6 | (n = 1).
+
+    >>> unbroken("89.6 (n = 1)"), unbroken("89.6 ± 0.4")
+    ('89.6 (n\xa0=\xa01)', '89.6\xa0±\xa00.4')
+    """
+    return figure.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}").replace(
+        " ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}"
+    )
