@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -16,11 +18,13 @@ import pytest
 from rich.console import Console
 
 import plackett
+from plackett.cli import demo, letters
 from plackett.cli.progress import Bar, say
 from plackett.cli.tables import comparison
 from plackett.experiments.records import METRICS, RESULTS
 from plackett.experiments.statistics import summary
-from plackett.experiments.tables import Row
+from plackett.experiments.study import read_study
+from plackett.experiments.tables import Row, rows
 from plackett.losses import names
 from tests.experiments.runs import write_run
 
@@ -81,6 +85,9 @@ def test_losses_lists_every_loss_and_shows_a_card() -> None:
     (["demo", "--sedes", "3"], "No such option: --sedes"),
     (["dmeo"], "No such command 'dmeo'."),
     (["report"], "Missing argument "),
+    (["losses", "PLDD"], "There is no loss named 'PLDD'; did you mean 'pld'? (choices: "),
+    (["report", ".", "--out", "."], ". is a folder: name a file with --out, such as report.html.\n"),
+    (["demo", "--out", "/dev/null"], "/dev/null is not a folder, so nothing can be written to /dev/null: "),
 ])  # fmt: skip
 def test_a_mistake_is_one_sentence_and_exit_code_2(tmp_path: Path, arguments: list[str], sentence: str) -> None:
     done = run(*arguments, cwd=tmp_path)
@@ -100,26 +107,112 @@ def test_debug_shows_the_traceback(arguments: list[str]) -> None:
 
 def test_a_place_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    done = run("demo", "--tiny", "--seeds", "1", "--out", "file/demo", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr == "Not a directory: file/demo.\n"
+    for out in ("file", "file/demo"):
+        done = run("demo", "--tiny", "--seeds", "1", "--out", out, cwd=tmp_path)
+        assert done.returncode == 2
+        assert done.stderr == (f"file is not a folder, so nothing can be written to {out}: name a folder with --out.\n")
+    done = run("report", ".", "--out", "file/page.html", cwd=tmp_path)
+    assert done.stderr == "file is not a folder, so nothing can be written to file: name a folder with --out.\n"
 
 
-@pytest.mark.parametrize(("module", "extra"), [("sklearn", "demo"), ("jinja2", "report"), ("matplotlib", "report")])
+@pytest.mark.parametrize("arguments", [["--seeds", "0"], ["--seeds", "-1"], ["--out", "/dev/null"], ["--seeds", "x"]])
+def test_what_cannot_be_is_said_before_the_banner_and_before_torch(arguments: list[str]) -> None:
+    code = (
+        f"import sys\ntry:\n    from plackett.cli import main; main(['demo', *{arguments!r}])\n"
+        "finally:\n    print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "False\n")
+
+
+@pytest.mark.parametrize("verb", ["demo", "losses", "report"])
+def test_a_mistake_names_the_help_of_its_own_verb(verb: str) -> None:
+    done = run(verb, "--sedes", "3")
+    assert re.fullmatch(rf"No such option: --sedes( \([^\n]*\))?[.?] See plackett {verb} --help\.\n", done.stderr)
+    assert run("dmeo").stderr.endswith(" See plackett --help.\n")
+    if verb == "demo":
+        assert re.fullmatch(r"Invalid value for '--seeds': [^\n]+ integer[^\n]*\. See plackett demo --help\.\n",
+                            run("demo", "--seeds", "x").stderr)  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", [[], ["--debug"]])
+def test_without_a_verb_it_prints_its_help_and_no_more(arguments: list[str]) -> None:
+    done, asked = run(*arguments), run("--help")
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", asked.stdout)
+
+
+@pytest.mark.parametrize(
+    ("name", "card"), [("PLD", "pld"), ("PLDLoss", "pld"), ("Cross_Entropy", "ce"), ("vidloss", "vid")]
+)
+def test_a_loss_is_known_by_its_functions_and_modules_name_in_either_case(name: str, card: str) -> None:
+    assert run("losses", name).stdout.startswith(f"{card}: ")
+
+
+@pytest.mark.parametrize(("module", "extra"), [
+    ("sklearn", "demo"), ("scipy", "demo"), ("jinja2", "report"), ("matplotlib", "report"),
+])  # fmt: skip
 def test_a_missing_extra_is_said_before_the_work(tmp_path: Path, module: str, extra: str) -> None:
     code = f"import sys; sys.modules[{module!r}] = None; from plackett.cli import main; main(['demo', '--tiny'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.endswith(f" needs {module!r}, which is not installed: pip install 'plackett[{extra}]'.\n")
-    assert "seed 1" not in done.stdout
+    assert done.stdout == ""
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_pipe_that_closes_early_and_a_terminal_without_greek() -> None:
-    done = subprocess.run(f'"{sys.executable}" -c "from plackett.cli import main; main()" losses | head -1',
-                          shell=True, capture_output=True, text=True)  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
-    assert run("losses", "pld", PYTHONIOENCODING="ascii").returncode == 0
+@pytest.mark.parametrize("arguments", [[], ["losses"], ["losses", "pld"], ["nonsense"], ["demo", "--tiny"]])
+def test_a_pipe_that_closes_early_ends_the_command_quietly(tmp_path: Path, arguments: list[str]) -> None:
+    """141, as of any program that a pipe's reader leaves: with 0 an unfinished demo would look finished."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    streams = {"stdout": writer, "stderr": writer if arguments == ["nonsense"] else subprocess.PIPE}
+    try:
+        done = subprocess.run([*COMMAND, *arguments], **streams, cwd=tmp_path, timeout=60)
+    finally:
+        os.close(writer)
+    assert done.returncode == 141
+    assert not done.stderr
+
+
+def test_a_demo_whose_reader_leaves_says_that_it_is_not_finished(tmp_path: Path) -> None:
+    child = subprocess.Popen(
+        [*COMMAND, "demo", "--tiny"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    )
+    assert child.stdout is not None
+    assert child.stderr is not None
+    assert child.stdout.readline().startswith("Handwritten digits")
+    child.stdout.close()
+    assert (child.wait(60), child.stderr.read()) == (141, "")
+    child.stderr.close()
+    study = tmp_path / "runs/demo/experiment.json"
+    assert not study.exists() or '"finished"' not in study.read_text()
+
+
+def test_a_terminal_without_greek_reads_the_same_in_plain_letters(tmp_path: Path) -> None:
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii", "COLUMNS": "80"}
+    done = run("demo", "--tiny", "--seeds", "2", "--out", "τ é", cwd=tmp_path, **plain)
+    assert done.returncode == 0, done.stderr
+    assert "?" not in done.stdout
+    for words in ("PLD tau=4", " +/- ", "at tau=4", "Report"):
+        assert words in done.stdout
+    assert re.search(r"  [-+]\d+\.\d \[-\d+\.\d, \+\d+\.\d\]   cannot tell\n", done.stdout)
+    table = done.stdout.split("Few labels")[1].split("Two seeds")[0].splitlines()
+    ends = {line.index("cannot tell") for line in table if "cannot tell" in line}
+    assert len(ends) == 1, "the columns are laid out after the letters are known"
+    assert "plackett demo --out 'τ é' --seeds 2" in (tmp_path / "τ é" / "experiment.json").read_text("utf-8")
+    assert run(**plain).stdout.isascii()
+
+
+@pytest.mark.parametrize(("encoding", "spelled"), [
+    ("ascii", "PLD tau=1: -17.9 +/- 0.2, 3 x 4 - Omega, e... ?"),
+    ("latin-1", "PLD tau=1: -17.9 ± 0.2, 3 × 4 - Omega, é... ?"),
+    ("utf-8", "PLD τ=1: −17.9 ± 0.2, 3 × 4 – Ω, é… 字"),
+])  # fmt: skip
+def test_only_what_an_encoding_lacks_is_spelled(encoding: str, spelled: str) -> None:
+    text = "PLD τ=1: −17.9 ± 0.2, 3 × 4 – Ω, é… 字"
+    assert letters.spell(text, encoding) == spelled
+    assert text.encode(encoding, letters.SPELL).decode(encoding) == spelled
+    assert b"\xcf".decode("ascii", "surrogateescape").encode(encoding, letters.SPELL) == b"\xcf"
 
 
 def test_the_demo_says_everything_in_its_order(tmp_path: Path) -> None:
@@ -139,14 +232,19 @@ def test_the_demo_says_everything_in_its_order(tmp_path: Path) -> None:
         "All labels: 1,078 pictures",
         "PLD τ=4",
         "CE",
+        "Better and worse allow for comparing all methods of a table at once",
+        "One split of the pictures and one teacher",
         "runs/demo/report.html",
+        "With your own data",
+        "these four lines",
         "plackett.PLDLoss(temperature=4.0)",
-        "not in this version",
     ]
     place = 0
     for words in order:
         assert words in done.stdout[place:], words
         place = done.stdout.index(words, place)
+    assert done.stdout.endswith("\n" + textwrap.indent(demo.DROP_IN, "    ") + "\n")
+    assert len(demo.DROP_IN.splitlines()) == 4
     assert "\x1b" not in done.stdout
     assert all(line == line.rstrip() for line in done.stdout.splitlines())
     report = (tmp_path / "runs/demo/report.html").read_text()
@@ -170,10 +268,32 @@ def test_a_terminal_gets_a_progress_bar_and_a_file_gets_lines() -> None:
 def test_names_that_look_like_markup_are_printed_as_they_are() -> None:
     console = Console(file=io.StringIO(), width=120)
     one = Row("[red]x[/red]", summary([0.5]), None, None, summary([0.5]), None, summary([0.1]), {0: 0.5})
-    say(console, comparison("[b]", [one], "[95]"), "[link]")
+    say(console, comparison(console, "[b]", [one], "[95]"), "[link]")
     assert isinstance(console.file, io.StringIO)
     text = console.file.getvalue()
     assert all(words in text for words in ("[red]x[/red]", "[b]", "difference to [95] [95 %]", "[link]"))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+@pytest.mark.parametrize("width", [24, 40, 60, 70, 80, 200])
+def test_no_terminal_is_so_narrow_that_a_figure_is_cut(tmp_path: Path, width: int, encoding: str) -> None:
+    for seed, accuracy in enumerate((0.1, 0.2, 0.9)):
+        write_run(tmp_path / str(seed), seed, {"CE": 0.9, "PLD τ=4": accuracy, "DIST": 0.5})
+    table = rows(read_study(tmp_path).all_runs, "CE")
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    console = Console(file=file, width=width)
+    say(console, comparison(console, "By hand", table, "CE"))
+    file.seek(0)
+    text = file.read()
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+    assert "..." not in text
+    words = " ".join(text.split())
+    for row in table[1:]:
+        assert row.difference is not None
+        for figure in (row.method, row.accuracy.text(100), row.difference.text(100), "cannot tell"):
+            assert letters.spell(figure, encoding) in words
+    assert ("(n = 3)" in text) == (width <= 70)
 
 
 @pytest.mark.slow
@@ -195,6 +315,27 @@ def test_a_demo_stopped_in_the_middle_runs_again(tmp_path: Path, number: signal.
     assert done.returncode == 0, done.stderr
     assert len(list(tmp_path.rglob(RESULTS))) == 2
     assert 'id="problems"' not in (tmp_path / "runs/demo/report.html").read_text()
+
+
+@pytest.mark.parametrize("verb", ["demo", "losses"])
+def test_ctrl_c_is_answered_from_the_first_moment_on(tmp_path: Path, verb: str) -> None:
+    """Also while NumPy and torch are loaded, which do not let a KeyboardInterrupt through at every place."""
+    for seconds in (0.2, 0.35, 0.5, 0.65, 0.8):
+        child = subprocess.Popen(
+            [*COMMAND, verb], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+        )
+        time.sleep(seconds)
+        child.send_signal(signal.SIGINT)
+        _, error = child.communicate(timeout=30)
+        done = verb == "losses" and child.returncode == 0  # a fast machine
+        assert done or (child.returncode == 130 and error.startswith("Stopped.")), (seconds, error)
+
+
+def test_a_command_is_written_down_as_it_must_be_typed(tmp_path: Path) -> None:
+    done = run("demo", "--tiny", "--seeds", "1", "--out", "a b;c", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    command = read_study(tmp_path / "a b;c").record.command
+    assert shlex.split(command) == ["plackett", "demo", "--out", "a b;c", "--seeds", "1"]
 
 
 def test_report_of_runs_that_exist(tmp_path: Path) -> None:

@@ -5,21 +5,24 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any
+from contextlib import suppress
+from typing import Annotated
 
 import typer
+import typer.main
 
 import plackett
 from plackett.cli import data, demo, losses, report
+from plackett.cli.letters import SPELL
 from plackett.cli.stopped import Stopped
 from plackett.errors import PlackettError
 
 FAILED = 2
+PIPE_CLOSED = 141  # 128 + SIGPIPE, as of any program that a pipe's reader leaves: what was asked for is not done
 
 app = typer.Typer(
     name="plackett",
     help="Knowledge distillation by the Plackett-Luce choice model.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -32,7 +35,7 @@ app.command("report")(report.report)
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"plackett {plackett.__version__}")
+        print(f"plackett {plackett.__version__}")
         raise typer.Exit
 
 
@@ -53,19 +56,33 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = [argument for argument in given if argument != "--debug"]
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal without ± shows ? and goes on
-    sys.exit(_run(given, debug))
+            stream.reconfigure(errors=SPELL)  # a terminal without ± reads +/-
+    try:
+        code = _run(given or ["--help"], debug)
+        if sys.stdout is not None:  # None: closed by who called
+            sys.stdout.flush()  # here a closed pipe can still be answered, at the interpreter's end it cannot
+    except BrokenPipeError:  # `plackett losses | head -1`
+        code = _leave_the_pipe()
+    except SystemExit as error:  # rich's answer to it
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
+        code = _leave_the_pipe()
+    sys.exit(code)
 
 
 def _run(arguments: list[str], debug: bool) -> int:
     try:
-        code: Any = app(arguments, standalone_mode=False, prog_name="plackett")
-        return code if isinstance(code, int) else 0
+        command = typer.main.get_command(app)
+        # Not `app()`, whose standalone mode and the other one both take closed pipes and Ctrl-C into their own hands.
+        with command.make_context("plackett", arguments) as context:
+            command.invoke(context)
+        return 0
+    except typer.Exit as end:
+        return end.exit_code
     except (KeyboardInterrupt, typer.Abort):
         return _say("Stopped.", Stopped.exit_code)
-    except BrokenPipeError:  # `plackett losses | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except BrokenPipeError:
+        raise
     except PlackettError as error:
         if debug:
             raise
@@ -78,7 +95,21 @@ def _run(arguments: list[str], debug: bool) -> int:
         message = getattr(error, "format_message", None)  # what the command line's parser complains of
         if debug or message is None:
             raise
-        return _say(f"{message()} See plackett --help.", getattr(error, "exit_code", FAILED))
+        words = " ".join(message().split())
+        stop = "" if words.endswith((".", "?", "!")) else "."
+        asked = getattr(getattr(error, "ctx", None), "command_path", "plackett")
+        return _say(f"{words}{stop} See {asked} --help.", getattr(error, "exit_code", FAILED))
+
+
+def _leave_the_pipe() -> int:
+    with suppress(OSError, ValueError):  # what is still buffered goes nowhere, and nobody is told
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError):
+                stream.flush()
+                continue
+            os.dup2(nowhere, stream.fileno())
+    return PIPE_CLOSED
 
 
 def _say(sentence: str, code: int = FAILED) -> int:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from plackett.cli.stopped import at_once
 from plackett.errors import InputError, did_you_mean
 
 KNOWN = ("cifar100",)
@@ -25,9 +26,10 @@ def data(
     """Check a data set's official files and prepare them for training."""
     if name not in KNOWN:
         raise InputError(f"There is no data set {name!r}; {did_you_mean(name, KNOWN)}.")
-    from plackett.data import cifar100
+    with at_once():
+        from plackett.data import cifar100
 
     path = cifar100.prepare(source, out, per_class=per_class)
     found = cifar100.load(path.parent)
     subset = f", {found.subset}" if found.subset else ""
-    typer.echo(f"CIFAR-100{subset}: {len(found.train):,} pictures to train on, {len(found.test):,} to test on: {path}")
+    print(f"CIFAR-100{subset}: {len(found.train):,} pictures to train on, {len(found.test):,} to test on: {path}")

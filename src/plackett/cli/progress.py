@@ -8,6 +8,8 @@ from types import TracebackType
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from plackett.cli.letters import spell
+
 
 class Bar:
     """`tell(what, done, total)` moves it on.
@@ -45,9 +47,9 @@ class Bar:
 
 
 def say(console: Console, *parts: RenderableType) -> None:
-    """Prints without the blanks that pad every line to the console's width."""
+    """Prints, in letters that the console has, without the blanks that pad every line to the console's width."""
     with console.capture() as captured:
         for part in parts:
-            console.print(part, markup=False)
+            console.print(spell(part, console.encoding) if isinstance(part, str) else part, markup=False)
     console.file.write("\n".join(line.rstrip() for line in captured.get().split("\n")))
     console.file.flush()
