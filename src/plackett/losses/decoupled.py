@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from plackett.losses.registry import Card, loss
-from plackett.losses.rows import Reduction, compute_dtype, keep_rows, reduce_rows, rows_that_count
+from plackett.losses.rows import Reduction, compute_dtype, keep_rows, labels_that_count, reduce_rows, rows_that_count
 
 
 @loss(
@@ -63,10 +63,9 @@ def dkd(
     tensor(0.9948)
     """
     keep = rows_that_count(target, mask, ignore_index)
-    assert keep is not None
     s = keep_rows(student.to(compute_dtype(student)), keep)
     t = keep_rows(teacher.detach().to(s.dtype), keep)
-    y = torch.where(keep, target.long(), 0).unsqueeze(-1)  # [..., 1]
+    y = labels_that_count(target, keep).unsqueeze(-1)  # [..., 1]
     offered = t != -torch.inf
     rest = offered.scatter(-1, y, False)
 

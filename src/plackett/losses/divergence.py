@@ -9,16 +9,19 @@ from torch import Tensor
 
 from plackett.losses.registry import Card, loss
 from plackett.losses.rows import Reduction, compute_dtype, keep_rows, reduce_rows, rows_that_count
+from plackett.tracing import may_look
 
 Divergence = Literal["forward", "reverse", "js"]
 
 
-def log_probabilities(student: Tensor, teacher: Tensor, temperature: float) -> tuple[Tensor, Tensor, Tensor]:
+def log_probabilities(student: Tensor, teacher: Tensor, temperature: float) -> tuple[Tensor, Tensor, Tensor | None]:
     """log softmax(. / tau) of student and teacher over the classes that the teacher offers, and which those are.
 
-    Where a class is not offered both are 0 and stand for nothing: sums must go over the offered ones.
+    Where a class is not offered both are 0 and stand for nothing: sums must go over the offered ones; None means all.
     """
     offered = teacher != -torch.inf
+    if may_look(teacher) and bool(offered.all()):
+        return (student / temperature).log_softmax(-1), (teacher / temperature).log_softmax(-1), None
     log_p = torch.where(offered, student / temperature, -torch.inf).log_softmax(-1)
     log_q = (teacher / temperature).log_softmax(-1)
     return torch.where(offered, log_p, 0.0), torch.where(offered, log_q, 0.0), offered
@@ -83,7 +86,7 @@ def kd(
     else:
         log_m = torch.logaddexp(log_p, log_q) - torch.log(log_p.new_tensor(2.0))
         terms = 0.5 * (_weighed(log_q, log_q - log_m) + _weighed(log_p, log_p - log_m))
-    rows = torch.where(offered, terms, 0.0).sum(-1)
+    rows = (terms if offered is None else torch.where(offered, terms, 0.0)).sum(-1)
     if scale == "tau2":
         rows = rows * temperature**2
     return reduce_rows(rows, keep, reduction, num_items)

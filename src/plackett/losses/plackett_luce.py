@@ -17,7 +17,7 @@ from plackett.choice import (
     wants_gradient,
 )
 from plackett.losses.registry import Card, loss
-from plackett.losses.rows import Reduction, compute_dtype, reduce_rows, rows_that_count
+from plackett.losses.rows import Reduction, compute_dtype, labels_that_count, reduce_rows, rows_that_count
 from plackett.tracing import is_transformed, may_look
 
 # Rows are taken in blocks of about this many logits: on the CPU buffers then stay in the cache, and memory beyond
@@ -67,8 +67,6 @@ def eager_rows(
     """PLD in PyTorch operations: the implementation for every device and for tracing."""
     dtype = compute_dtype(student)
     look = may_look(student, teacher, *(x for x in (target, keep) if x is not None))
-    if look and keep is not None and keep.all():
-        keep = None
 
     def block(rows: slice) -> Rows:
         s, t = student[rows].to(dtype), teacher[rows].to(dtype)
@@ -244,9 +242,7 @@ def pld(
             p = target.detach().reshape(-1, classes)
             rows = soft_rows(run, s.detach(), t, p, flat_keep, max_labels, gradient)
         else:
-            y = target.reshape(-1).long()
-            assert flat_keep is not None
-            rows = run(s.detach(), t, torch.where(flat_keep, y, 0), flat_keep)
+            rows = run(s.detach(), t, labels_that_count(target.reshape(-1), flat_keep), flat_keep)
     value = rows.loss if rows.gradient is None else attach_gradient(s, rows.loss, rows.gradient)
     result = reduce_rows(value.reshape(shape), keep, reduction, num_items)
     return (result, rows.left_out.reshape(shape)) if return_left_out else result

@@ -14,13 +14,18 @@ Reduction = Literal["mean", "sum", "none"]
 
 
 def rows_that_count(target: Tensor | None, mask: Tensor | None, ignore_index: int = -100) -> Tensor | None:
-    """`[...]` bool, True = counts; None where every row does, which only a call without target and mask can promise."""
+    """`[...]` bool, True = counts; None where every row is known to, without having to wait for a device."""
     keep = None
     if target is not None and not target.is_floating_point():
         keep = target.long() != ignore_index  # an unsigned -100 would be somebody's label
     if mask is not None:
         keep = mask if keep is None else keep & mask
-    return keep
+    return None if keep is not None and may_look(keep) and bool(keep.all()) else keep
+
+
+def labels_that_count(target: Tensor, keep: Tensor | None) -> Tensor:
+    """Labels as int64, 0 in rows that do not count, so that every one of them can be looked up."""
+    return target.long() if keep is None else torch.where(keep, target.long(), 0)
 
 
 def keep_rows(logits: Tensor, keep: Tensor | None) -> Tensor:

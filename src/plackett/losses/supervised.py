@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from plackett.losses.registry import Card, loss
-from plackett.losses.rows import Reduction, compute_dtype, keep_rows, reduce_rows, rows_that_count
+from plackett.losses.rows import Reduction, compute_dtype, keep_rows, labels_that_count, reduce_rows, rows_that_count
 
 
 @loss(
@@ -45,7 +44,6 @@ def cross_entropy(
     if target.is_floating_point():
         y = keep_rows(target.to(s.dtype), keep).reshape(-1, classes)
     else:
-        assert keep is not None
-        y = torch.where(keep, target.long(), 0).reshape(-1)
+        y = labels_that_count(target, keep).reshape(-1)
     flat = F.cross_entropy(s.reshape(-1, classes), y, reduction="none", label_smoothing=label_smoothing)
     return reduce_rows(flat.reshape(s.shape[:-1]), keep, reduction, num_items)
