@@ -12,7 +12,7 @@ import typer
 import typer.main
 
 import plackett
-from plackett.cli import data, demo, losses, report
+from plackett.cli import data, demo, losses, report, reproduce, table, train
 from plackett.cli.letters import SPELL
 from plackett.cli.stopped import Stopped
 from plackett.errors import PlackettError
@@ -31,6 +31,10 @@ app.command("data")(data.data)
 app.command("demo")(demo.demo)
 app.command("losses")(losses.losses)
 app.command("report")(report.report)
+app.command("train")(train.train)
+app.command("compare")(reproduce.compare)
+app.command("reproduce")(reproduce.reproduce)
+app.command("table")(table.table)
 
 
 def _version(wanted: bool) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
+from plackett.differences import differences
 from plackett.errors import InputError, PlackettError
 from plackett.files import replacing
 from plackett.training.cohort import Cohort
@@ -70,7 +71,7 @@ class Checkpoints:
         if not path.exists():
             return 0, {}
         held = _read(path, cohort)
-        if changes := list(_differences(json.loads(held["config"]), _plain(self.config))):
+        if changes := list(differences(json.loads(held["config"]), _plain(self.config))):
             raise InputError(
                 f"{path} was made by another configuration: {'; '.join(changes)}. "
                 "Go on with the old one, or take another folder."
@@ -129,11 +130,3 @@ def _read(path: Path, cohort: Cohort) -> dict[str, Any]:
 
 def _plain(config: Mapping[str, Any]) -> Any:
     return json.loads(json.dumps(config))
-
-
-def _differences(old: Any, new: Any, at: str = "") -> Iterator[str]:
-    if isinstance(old, dict) and isinstance(new, dict):
-        for key in sorted({*old, *new}):
-            yield from _differences(old.get(key), new.get(key), f"{at}.{key}" if at else key)
-    elif old != new:
-        yield f"{at} was {json.dumps(old)} and is {json.dumps(new)}"

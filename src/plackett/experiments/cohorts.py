@@ -1,0 +1,83 @@
+"""A cohort from its first epoch, or its last checkpoint, to its end: tested now and then, kept now and then."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from plackett.evaluation import accuracy, predict_all
+from plackett.experiments.records import EpochRecord, MetricsFile, StudentEpoch
+from plackett.experiments.task import Task
+from plackett.training import Checkpoints, Cohort, EpochReport
+
+Watch = Callable[[str, int], None]  # what is being done, and the student epochs that were
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """`best` and `logits` are of the students that finished; `seconds` include those before a stop."""
+
+    best: dict[str, tuple[float, int]]
+    logits: dict[str, Tensor]
+    seconds: float
+
+
+def fit(
+    cohort: Cohort,
+    task: Task,
+    folder: Path,
+    config: Mapping[str, Any],
+    epochs: int,
+    evaluate_every: int,
+    checkpoint_every: int,
+    watch: Watch,
+) -> Fitted:
+    """Trains to the end; a run that was killed goes on from its last checkpoint, and one that is finished is read."""
+    checkpoints = Checkpoints(folder, config)
+    start, notes = checkpoints.restore(cohort)
+    history: list[dict[str, Any]] = notes.get("history", [])
+    before, begun = float(notes.get("seconds", 0.0)), time.perf_counter()
+    watch("", start * len(cohort.students))
+
+    def predictions() -> dict[str, Tensor]:
+        networks = {student.name: student.model for student in cohort.going()}
+        return predict_all(networks, task.test, bfloat16=task.mode.bfloat16)
+
+    with MetricsFile(folder) as metrics:
+        for line in history:
+            metrics.append(EpochRecord.model_validate(line))
+
+        def after(report: EpochReport) -> None:
+            done = report.epoch + 1
+            last, said = done == epochs, ""
+            if last or done % evaluate_every == 0:
+                right = {name: accuracy(logits, task.test.targets) for name, logits in predictions().items()}
+                lines = {
+                    name: StudentEpoch(
+                        loss=seen.loss, terms=seen.terms, train_accuracy=seen.accuracy, accuracy=right[name]
+                    )
+                    for name, seen in report.metrics.items()
+                }
+                record = EpochRecord(epoch=report.epoch, students=lines)
+                metrics.append(record)
+                history.append(record.model_dump(mode="json"))
+                figures = ", ".join(f"{name} {100 * value:.1f}" for name, value in right.items())
+                said = f"epoch {done} of {epochs}: {figures}"
+            if last or done % checkpoint_every == 0:
+                seconds = before + time.perf_counter() - begun
+                checkpoints.save(cohort, report.epoch, notes={"history": history, "seconds": seconds})
+            watch(said, len(cohort.students))
+
+        cohort.fit(epochs, after, start=start)
+    best: dict[str, tuple[float, int]] = {}
+    for student in cohort.going():
+        seen = [(line["students"][student.name]["accuracy"], -line["epoch"]) for line in history]
+        score, epoch = max(seen)
+        best[student.name] = (score, -epoch)
+    seconds = before if start >= epochs else before + time.perf_counter() - begun
+    return Fitted(best, predictions(), seconds)
