@@ -31,6 +31,14 @@ from tests.experiments.runs import write_run
 COMMAND = [sys.executable, "-c", "from plackett.cli import main; main()"]
 
 
+def begin(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
+    """A command that Ctrl-C ends, although who started the tests, in the background say, may be deaf to it."""
+    return subprocess.Popen(
+        [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
+
+
 def run(*arguments: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*COMMAND, *arguments], capture_output=True, text=True, cwd=cwd, env={**os.environ, **environment}, timeout=120
@@ -175,9 +183,7 @@ def test_a_pipe_that_closes_early_ends_the_command_quietly(tmp_path: Path, argum
 
 
 def test_a_demo_whose_reader_leaves_says_that_it_is_not_finished(tmp_path: Path) -> None:
-    child = subprocess.Popen(
-        [*COMMAND, "demo", "--tiny"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
-    )
+    child = begin("demo", "--tiny", cwd=tmp_path)
     assert child.stdout is not None
     assert child.stderr is not None
     assert child.stdout.readline().startswith("Handwritten digits")
@@ -299,9 +305,7 @@ def test_no_terminal_is_so_narrow_that_a_figure_is_cut(tmp_path: Path, width: in
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)])
 def test_a_demo_stopped_in_the_middle_runs_again(tmp_path: Path, number: signal.Signals, code: int) -> None:
-    begun = subprocess.Popen(
-        [*COMMAND, "demo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
-    )
+    begun = begin("demo", cwd=tmp_path)
     deadline = time.monotonic() + 60
     while not list(tmp_path.rglob(METRICS)) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -321,9 +325,7 @@ def test_a_demo_stopped_in_the_middle_runs_again(tmp_path: Path, number: signal.
 def test_ctrl_c_is_answered_from_the_first_moment_on(tmp_path: Path, verb: str) -> None:
     """Also while NumPy and torch are loaded, which do not let a KeyboardInterrupt through at every place."""
     for seconds in (0.2, 0.35, 0.5, 0.65, 0.8):
-        child = subprocess.Popen(
-            [*COMMAND, verb], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
-        )
+        child = begin(verb, cwd=tmp_path)
         time.sleep(seconds)
         child.send_signal(signal.SIGINT)
         _, error = child.communicate(timeout=30)

@@ -206,8 +206,9 @@ def _inner(x: Tensor) -> Tensor:
 
 
 def _full_precision(x: Tensor) -> torch.autocast:
-    device = x.device.type if torch.amp.autocast_mode.is_autocast_available(x.device.type) else "cpu"
-    return torch.autocast(device, enabled=False)
+    # Asked for outside of a graph only: it cannot be traced, and what is compiled is on a device that has autocast.
+    known = torch.compiler.is_compiling() or torch.amp.autocast_mode.is_autocast_available(x.device.type)
+    return torch.autocast(x.device.type if known else "cpu", enabled=False)
 
 
 def _at_least_one(n: int | Tensor) -> int | Tensor:

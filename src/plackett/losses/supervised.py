@@ -35,6 +35,7 @@ def cross_entropy(
     Args:
         label_smoothing: eps; the target becomes (1 - eps) of itself and eps / C of every class.
 
+    >>> import torch
     >>> cross_entropy(torch.tensor([[2.0, 1.0, 0.0]]), torch.tensor([0]))
     tensor(0.4076)
     """
