@@ -32,6 +32,13 @@ _STANDARDIZE = ("student", "teacher", "both")
 Features = Mapping[str, Tensor] | Sequence[Tensor] | Tensor
 
 
+class Part(NamedTuple):
+    """One term of an objective: before its weight, and as it is added up."""
+
+    value: Tensor
+    weighted: Tensor
+
+
 class Outcome(NamedTuple):
     """What an objective returns: the weighted `total` to differentiate, and each term before its weight."""
 
@@ -114,14 +121,39 @@ class Objective(nn.Module):
         num_items: float | Tensor | None = None,
     ) -> Outcome:
         """The total and every term, of logits `[..., C]` and, where a term reads them, features."""
+        parts = self.parts(
+            student,
+            teacher,
+            target,
+            student_features=student_features,
+            teacher_features=teacher_features,
+            mask=mask,
+            num_items=num_items,
+        )
+        first, *others = (part.weighted for part in parts.values())
+        for other in others:
+            first = first + other
+        return Outcome(first, {name: part.value.detach() for name, part in parts.items()})
+
+    def parts(
+        self,
+        student: Tensor,
+        teacher: Tensor | None = None,
+        target: Tensor | None = None,
+        *,
+        student_features: Features | None = None,
+        teacher_features: Features | None = None,
+        mask: Tensor | None = None,
+        num_items: float | Tensor | None = None,
+    ) -> dict[str, Part]:
+        """As `forward`, term by term, each with its graph."""
         for which, given in (("student", student), ("teacher", teacher), ("target", target), ("mask", mask)):
             if given is not None:
                 checks.is_tensor("objective", which, given)
         if teacher is not None and self.reads_teacher_logits:
             checks.same_logits("objective", student, teacher)
         counts = rows_that_count(target, mask, self.ignore_index)
-        values: dict[str, Tensor] = {}
-        total: Tensor | None = None
+        parts: dict[str, Part] = {}
         for i, (name, term) in enumerate(self._terms.items()):
             if term.loss.features:
                 pair = _features(name, term, student_features, teacher_features)
@@ -133,13 +165,11 @@ class Objective(nn.Module):
                 # A loss that reads the target finds the ignored rows in it; one that does not is told.
                 rows = mask if term.loss.reads_target else counts
             value = self.losses[name](**tensors, mask=rows, num_items=num_items)
-            values[name] = value.detach()
             weighted = value * term.weight
             if term.warmup_epochs:
                 weighted = weighted * self.warmup[i]
-            total = weighted if total is None else total + weighted
-        assert total is not None
-        return Outcome(total, values)
+            parts[name] = Part(value, weighted)
+        return parts
 
     def extra_repr(self) -> str:
         shown = [f"{n}: {t.weight:g}" + (f" after {t.warmup_epochs:g} epochs" if t.warmup_epochs else "")

@@ -28,11 +28,26 @@ class Batch:
     epoch: int | Tensor
 
 
+class Shown(Protocol):
+    """What a stream shows, in memory or on a disk; `device` is where its batches are."""
+
+    @property
+    def classes(self) -> tuple[str, ...]: ...
+
+    @property
+    def device(self) -> torch.device: ...
+
+    def __len__(self) -> int: ...
+
+
 class Stream(Protocol):
     """What a cohort asks of its batches: each epoch's in order, from any of them on, and any one of them again."""
 
-    pictures: Pictures
-    size: int
+    @property
+    def pictures(self) -> Shown: ...
+
+    @property
+    def size(self) -> int: ...
 
     def __len__(self) -> int: ...
 

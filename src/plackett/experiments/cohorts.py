@@ -6,16 +6,26 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from torch import Tensor
+from torch import Tensor, nn
 
-from plackett.evaluation import accuracy, predict_all
+from plackett.evaluation import accuracy
 from plackett.experiments.records import EpochRecord, MetricsFile, StudentEpoch
-from plackett.experiments.task import Task
 from plackett.training import Checkpoints, Cohort, EpochReport
 
 Watch = Callable[[str, int], None]  # what is being done, and the student epochs that were
+# What else is noticed of each student after an epoch, as fields of its `StudentEpoch`.
+Notice = Callable[[EpochReport, Mapping[str, Tensor]], Mapping[str, Mapping[str, Any]]]
+
+
+class Tested(Protocol):
+    """Pictures that networks are tested on, wherever they lie."""
+
+    @property
+    def targets(self) -> Tensor: ...
+
+    def predictions(self, networks: Mapping[str, nn.Module]) -> dict[str, Tensor]: ...
 
 
 @dataclass(frozen=True)
@@ -29,13 +39,14 @@ class Fitted:
 
 def fit(
     cohort: Cohort,
-    task: Task,
+    tested: Tested,
     folder: Path,
     config: Mapping[str, Any],
     epochs: int,
     evaluate_every: int,
     checkpoint_every: int,
     watch: Watch,
+    notice: Notice | None = None,
 ) -> Fitted:
     """Trains to the end; a run that was killed goes on from its last checkpoint, and one that is finished is read."""
     checkpoints = Checkpoints(folder, config)
@@ -45,8 +56,7 @@ def fit(
     watch("", start * len(cohort.students))
 
     def predictions() -> dict[str, Tensor]:
-        networks = {student.name: student.model for student in cohort.going()}
-        return predict_all(networks, task.test, bfloat16=task.mode.bfloat16)
+        return tested.predictions({student.name: student.kept for student in cohort.going()})
 
     with MetricsFile(folder) as metrics:
         for line in history:
@@ -56,10 +66,16 @@ def fit(
             done = report.epoch + 1
             last, said = done == epochs, ""
             if last or done % evaluate_every == 0:
-                right = {name: accuracy(logits, task.test.targets) for name, logits in predictions().items()}
+                said_of = predictions()
+                right = {name: accuracy(logits, tested.targets) for name, logits in said_of.items()}
+                noticed = notice(report, said_of) if notice is not None else {}
                 lines = {
                     name: StudentEpoch(
-                        loss=seen.loss, terms=seen.terms, train_accuracy=seen.accuracy, accuracy=right[name]
+                        loss=seen.loss,
+                        terms=seen.terms,
+                        train_accuracy=seen.accuracy,
+                        accuracy=right[name],
+                        **noticed.get(name, {}),
                     )
                     for name, seen in report.metrics.items()
                 }

@@ -77,10 +77,14 @@ class RunRecord(Document):
 
 
 class StudentEpoch(Document):
+    """`agreement` with the teacher on the test pictures; `gradient_share`: each term's part of the gradients' norms."""
+
     loss: float
     terms: dict[str, float]
     train_accuracy: float
     accuracy: float
+    agreement: float | None = None
+    gradient_share: dict[str, float] = {}
 
 
 class EpochRecord(Document):
@@ -100,11 +104,12 @@ class StudentResult(Document):
 
 
 class Results(Document):
-    """`stopped` holds the sentence of every student that did not finish."""
+    """`stopped` holds the sentence of every student that did not finish, `warnings` what was noticed on the way."""
 
     schema_version: int = SCHEMA
     students: dict[str, StudentResult]
     stopped: dict[str, str] = {}
+    warnings: list[str] = []
 
 
 class Run(Document):
@@ -178,7 +183,7 @@ def read_run(folder: Path) -> Run:
         problems.append(found)
     else:
         results = found
-        problems += results.stopped.values()
+        problems += [*results.stopped.values(), *results.warnings]
     return Run(folder=folder, record=record, metrics=metrics, results=results, problems=problems)
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from plackett import models
 from plackett.data import Batches, Pictures, ResidentBatches, Shift, Stream, cifar100, derive, digits
 from plackett.errors import InputError
+from plackett.evaluation import predict_all
 from plackett.experiments import surroundings
 from plackett.experiments.recipes import Recipe as RecipeFile
 from plackett.experiments.recipes import Training
@@ -62,6 +64,13 @@ class Task:
     def readable(self, pictures: Pictures) -> Pictures:
         """As a network reads them, without augmentation."""
         return cifar100.NORMALISE.pictures(pictures) if self.name == "cifar100" else pictures
+
+    @property
+    def targets(self) -> Tensor:
+        return self.test.targets
+
+    def predictions(self, networks: Mapping[str, nn.Module]) -> dict[str, Tensor]:
+        return predict_all(networks, self.test, bfloat16=self.mode.bfloat16)
 
     def network(self, name: str) -> nn.Module:
         options = {"float32_head": True} if self.name == "cifar100" else {}

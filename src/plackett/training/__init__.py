@@ -10,6 +10,7 @@ from plackett.training.cohort import Cohort, EpochReport, Problem
 from plackett.training.ledger import Metrics, NotFinite
 from plackett.training.mode import Mode
 from plackett.training.optimise import Recipe, Schedule
+from plackett.training.stepping import Stepping
 from plackett.training.student import Student
 
 __all__ = [
@@ -22,5 +23,6 @@ __all__ = [
     "Problem",
     "Recipe",
     "Schedule",
+    "Stepping",
     "Student",
 ]

@@ -94,7 +94,7 @@ class Checkpoints:
         return self.folder / f"best-{re.sub(r'[^A-Za-z0-9._=-]+', '-', student)}.safetensors"
 
     def _save_best(self, student: Student, score: float, epoch: int) -> None:
-        weights = {name: tensor.detach().contiguous() for name, tensor in student.model.state_dict().items()}
+        weights = {name: tensor.detach().contiguous() for name, tensor in student.kept.state_dict().items()}
         with replacing(self.best_path(student.name)) as temporary:
             save_file(weights, temporary, metadata={"student": student.name, "score": repr(score), "epoch": str(epoch)})
 

@@ -73,6 +73,8 @@ class Cohort:
         self.mode, self._on_problem = mode or Mode(), on_problem
         self._device = batches.pictures.device
         self.mode.check(self._device)
+        if self.mode.graph and any(student.average is not None for student in self.students):
+            raise InputError("A running average of the weights is not kept in a CUDA graph; use graph=False with it.")
         if self.mode.channels_last:
             for student in self.students:
                 student.model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]

@@ -68,7 +68,7 @@ class HostLedger:
             self._found = self._found or _found(int(step), self.terms, values)
         if self._found is not None:
             return False
-        right = (logits.detach().argmax(-1) == targets).sum().item()
+        right = _right(logits, targets).item()
         n = len(targets)
         self._sums = [total + value for total, value in zip(self._sums, [*(v * n for v in values), right], strict=True)]
         self._pictures += n
@@ -110,7 +110,7 @@ class DeviceLedger:
         first = self.flag > before
         self._step.copy_(torch.where(first, step, self._step))
         self._values.copy_(torch.where(first, values, self._values))
-        right = (logits.detach().argmax(-1) == targets).sum(dtype=torch.float64)
+        right = _right(logits, targets)
         n = len(targets)
         added = torch.cat([values.double() * n, torch.stack([right, torch.full_like(right, n)])])
         self._sums += torch.where(self.flag == 0, added, 0.0)
@@ -121,6 +121,14 @@ class DeviceLedger:
 
     def metrics(self, learning_rate: float) -> Metrics:
         return _metrics(self.terms, self._sums.tolist(), learning_rate)
+
+
+def _right(logits: Tensor, targets: Tensor) -> Tensor:
+    """How many of a batch are right, in float64; of soft targets the largest counts, and pictures without a label are
+    taken to be right as often as the others."""
+    labels = targets.argmax(-1) if targets.is_floating_point() else targets
+    right = (logits.detach().argmax(-1) == labels).sum(dtype=torch.float64)
+    return right * len(labels) / (labels >= 0).sum().clamp(min=1)
 
 
 def _found(step: int, terms: Sequence[str], values: Sequence[float]) -> NotFinite:

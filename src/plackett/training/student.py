@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ from plackett.teachers import Signals
 from plackett.training.ledger import DeviceLedger, HostLedger, Ledger, Metrics
 from plackett.training.mode import Mode
 from plackett.training.optimise import Recipe, Schedule
+from plackett.training.stepping import Average, Stepping, parted
 
 
 @dataclass
@@ -29,12 +30,16 @@ class Student:
     schedule: Schedule
     random_state: Tensor
     stopped: str | None = None
+    stepping: Stepping = field(default_factory=Stepping)
+    average: Average | None = field(init=False, default=None)
     ledger: Ledger = field(init=False)
     trained: list[nn.Parameter] = field(init=False)
 
     def __post_init__(self) -> None:
         self.trained = [p for group in self.optimiser.param_groups for p in group["params"]]
         terms = tuple(self.objective.losses)
+        if self.stepping.average is not None:
+            self.average = Average(self.model, self.stepping.average)
         if self.device.type == "cpu":
             self.ledger = HostLedger(terms)
         else:
@@ -65,6 +70,11 @@ class Student:
     @property
     def device(self) -> torch.device:
         return self.trained[0].device
+
+    @property
+    def kept(self) -> nn.Module:
+        """The network that is tested and saved: the running average of the weights, where there is one."""
+        return self.model if self.average is None else self.average.model
 
     @property
     def taps(self) -> tuple[str, ...]:
@@ -98,9 +108,45 @@ class Student:
         forward: Callable[..., Any] | None = None,
     ) -> None:
         """One optimiser step, or none where the loss or a gradient is not finite; the ledger knows."""
-        taps = self.taps
         if forward is None:
             forward = self.model
+        if self.stepping.parts == 1:
+            losses, gradients, logits = self._gradients(batch, signals, mode, forward)
+        else:
+            losses, gradients, logits = self._by_parts(batch, signals, mode, forward)
+        for parameter, gradient in zip(self.trained, gradients, strict=True):
+            parameter.grad = None if gradient is None else _laid_out(gradient, parameter)
+        found = [parameter.grad for parameter in self.trained if parameter.grad is not None]
+        if self.ledger.enter(step, losses, found, logits, batch.targets):
+            if self.stepping.clip is not None:
+                nn.utils.clip_grad_norm_(self.trained, self.stepping.clip)
+            self.optimiser.step()
+            if self.average is not None:
+                self.average.update(self.model, step)
+
+    def _by_parts(
+        self, batch: Batch, signals: Signals | None, mode: Mode, forward: Callable[..., Any]
+    ) -> tuple[list[Tensor], list[Tensor | None], Tensor]:
+        losses: list[Tensor] = []
+        gradients: list[Tensor | None] = [None] * len(self.trained)
+        logits = []
+        for part, said in parted(batch, signals, self.stepping.parts):
+            share = len(part.targets) / len(batch.targets)
+            values, slopes, seen = self._gradients(part, said, mode, forward)
+            values = [value.detach() * share for value in values]
+            losses = [a + b for a, b in zip(losses, values, strict=True)] if losses else values
+            for i, slope in enumerate(slopes):
+                if slope is not None:
+                    before = gradients[i]
+                    gradients[i] = slope * share if before is None else before.add_(slope, alpha=share)
+            logits.append(seen.detach())
+        return losses, gradients, torch.cat(logits)
+
+    def _gradients(
+        self, batch: Batch, signals: Signals | None, mode: Mode, forward: Callable[..., Any]
+    ) -> tuple[list[Tensor], Sequence[Tensor | None], Tensor]:
+        """The total and every term, the gradient of every trained parameter, and the logits."""
+        taps = self.taps
         with mode.precision(batch.inputs.device):
             said = forward(batch.inputs, taps=taps) if taps else forward(batch.inputs)
         logits, features = said if taps else (said, None)
@@ -110,11 +156,7 @@ class Student:
             logits, teacher, batch.targets, student_features=features, teacher_features=_only(theirs, taps)
         )
         gradients = torch.autograd.grad(outcome.total, self.trained, allow_unused=True)
-        for parameter, gradient in zip(self.trained, gradients, strict=True):
-            parameter.grad = None if gradient is None else _laid_out(gradient, parameter)
-        found = [parameter.grad for parameter in self.trained if parameter.grad is not None]
-        if self.ledger.enter(step, [outcome.total, *outcome.terms.values()], found, logits, batch.targets):
-            self.optimiser.step()
+        return [outcome.total, *outcome.terms.values()], gradients, logits
 
     def metrics(self, steps: int) -> Metrics:
         """Of this epoch; `steps` is how many were taken in all."""
@@ -131,6 +173,7 @@ class Student:
             "optimiser": self.optimiser.state_dict(),
             "random_state": self.random_state,
             "stopped": self.stopped,
+            **({} if self.average is None else {"average": self.average.model.state_dict()}),
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
@@ -144,6 +187,8 @@ class Student:
             for name, value in held.items():
                 if value.shape == parameter.shape:
                     held[name] = _laid_out(value, parameter)
+        if self.average is not None:
+            self.average.model.load_state_dict(state["average"])
         self.random_state, self.stopped = state["random_state"], state["stopped"]
 
 
