@@ -12,7 +12,7 @@ import typer
 import typer.main
 
 import plackett
-from plackett.cli import data, demo, losses, report, reproduce, table, train
+from plackett.cli import align, data, demo, losses, report, reproduce, table, train
 from plackett.cli.letters import SPELL
 from plackett.cli.stopped import Stopped
 from plackett.errors import PlackettError
@@ -27,6 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("align")(align.align)
 app.command("data")(data.data)
 app.command("demo")(demo.demo)
 app.command("losses")(losses.losses)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import yaml
 
 from plackett.errors import InputError, did_you_mean
+from plackett.experiments import plain
 from plackett.experiments.cells import Cell
 from plackett.experiments.recipes import shipped
 from plackett.experiments.statistics import Difference, Summary, paired, summary
@@ -151,20 +150,11 @@ def _title(table: Table) -> str:
 
 def _text(table: Table) -> str:
     rows = [_head(table), *(_cells(table, line) for line in table.lines)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join(
-            cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    ]
-    return "\n".join([_title(table), "", lines[0].rstrip(), "-" * len(lines[0]), *lines[1:]])
+    return f"{_title(table)}\n\n{plain.aligned(rows)}"
 
 
 def _markdown(table: Table) -> str:
-    head = _head(table)
-    rows = [head, ["---", *["---:"] * (len(head) - 1)], *(_cells(table, line) for line in table.lines)]
-    return "\n".join([f"**{_title(table)}**", "", *("| " + " | ".join(row) + " |" for row in rows)])
+    return f"**{_title(table)}**\n\n{plain.markdown([_head(table), *(_cells(table, line) for line in table.lines)])}"
 
 
 _TEX = {"%": r"\%", "_": r"\_", "&": r"\&", "±": r"$\pm$", "τ": r"$\tau$", "²": "$^2$", "\N{MINUS SIGN}": "$-$"}
@@ -184,9 +174,7 @@ def _latex(table: Table) -> str:
 
 def _csv(made: Sequence[Table]) -> str:
     """Figures in %, unrounded; what does not exist is empty, the standard deviation of one seed among it."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    rows: list[Sequence[object]] = [COLUMNS]
     for table in made:
         for line in table.lines:
             last, best, diff = line.last, line.best, line.difference
@@ -197,5 +185,5 @@ def _csv(made: Sequence[Table]) -> str:
             ]
             shown = [x if x is None or isinstance(x, str) else f"{100 * x:.6g}" for x in figures]
             theirs = line.paper or (None, None)
-            writer.writerow([table.recipe, table.pair, line.method, last.n if last else 0, *shown, *theirs])
-    return out.getvalue()
+            rows.append([table.recipe, table.pair, line.method, last.n if last else 0, *shown, *theirs])
+    return plain.comma_separated(rows)

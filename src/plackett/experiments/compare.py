@@ -18,6 +18,7 @@ from plackett.data import Augment, Batches, Pictures, derive
 from plackett.errors import PlackettError
 from plackett.evaluation import accuracy, agreement, calibration, predict
 from plackett.experiments import surroundings
+from plackett.experiments.keep import keep, watch_memory
 from plackett.experiments.records import (
     RESULTS,
     RUN,
@@ -107,6 +108,8 @@ def calibration_record(logits: Tensor, targets: Tensor) -> CalibrationRecord:
 
 
 def _train(case: Case, taught: Taught, seed: int, folder: Path, watch: Watch) -> Results:
+    watch_memory(case.train.device)
+    begun = time.perf_counter()
     batches = Batches(case.train, case.recipe.batch_size, derive(seed, "batches"), case.augment)
     students = [
         Student.make(
@@ -140,22 +143,32 @@ def _train(case: Case, taught: Taught, seed: int, folder: Path, watch: Watch) ->
 
         Cohort(students, batches, taught.teacher).fit(case.recipe.epochs, after_epoch)
 
-    finished = [student for student in students if student.stopped is None]
+    finished = {student.name: student for student in students if student.stopped is None}
+    logits = {name: predict(student.model, case.test) for name, student in finished.items()}
+    keep(
+        folder, case.test, {name: (finished[name].model, said) for name, said in logits.items()},
+        (taught.teacher.network, taught.test_logits),
+        seconds=time.perf_counter() - begun, epochs=case.recipe.epochs, steps=case.recipe.epochs * len(batches),
+    )  # fmt: skip
     return Results(
-        students={s.name: _result(s, case.test, taught.test_logits, history[s.name]) for s in finished},
+        students={
+            name: _result(student, logits[name], case.test.targets, taught.test_logits, history[name])
+            for name, student in finished.items()
+        },
         stopped={s.name: s.stopped for s in students if s.stopped is not None},
     )
 
 
-def _result(student: Student, test: Pictures, teacher_logits: Tensor, history: Sequence[float]) -> StudentResult:
-    logits = predict(student.model, test)
+def _result(
+    student: Student, logits: Tensor, targets: Tensor, teacher_logits: Tensor, history: Sequence[float]
+) -> StudentResult:
     return StudentResult(
         parameters=models.parameters(student.model),
-        accuracy=accuracy(logits, test.targets),
+        accuracy=accuracy(logits, targets),
         best_accuracy=max(history),
         best_epoch=max(range(len(history)), key=history.__getitem__),
         agreement=agreement(logits, teacher_logits),
-        calibration=calibration_record(logits, test.targets),
+        calibration=calibration_record(logits, targets),
     )
 
 

@@ -16,7 +16,7 @@ from plackett.data import derive
 from plackett.errors import InputError
 from plackett.evaluation import accuracy, agreement
 from plackett.experiments import cells as records
-from plackett.experiments import surroundings, teachers
+from plackett.experiments import keep, surroundings, teachers
 from plackett.experiments.cells import Cell, TeacherNote
 from plackett.experiments.cohorts import Fitted, fit
 from plackett.experiments.compare import calibration_record
@@ -217,10 +217,11 @@ def _train(
     taps = tuple(dict.fromkeys(tap for student in students for tap in student.taps))
     live = None if teacher is None else LiveTeacher(teacher.network, task.classes, taps)
 
-    def keep(problem: Problem) -> None:
+    def save(problem: Problem) -> None:
         problem.save(folder)
 
-    cohort = Cohort(students, stream, live, mode=task.mode, on_problem=keep)
+    keep.watch_memory(task.device)
+    cohort = Cohort(students, stream, live, mode=task.mode, on_problem=save)
     config = {"pair": pair, "seed": seed, "methods": dict(configs)}
     record = _record(work, pair, seed, configs, about if teacher else None)
     (folder / RESULTS).unlink(missing_ok=True)
@@ -236,6 +237,12 @@ def _train(
             write_json(folder / RUN, record.model_copy(update={"status": status, "message": str(error) or None}))
         raise
     made = [_cell(work, pair, seed, student, configs, fitted, teacher) for student in students]
+    networks = {student.name: student.model for student in students}
+    keep.keep(
+        folder, task.test, {name: (networks[name], said) for name, said in fitted.logits.items()},
+        None if teacher is None else (teacher.network, teacher.test_logits),
+        seconds=fitted.seconds, epochs=recipe.training.epochs, steps=recipe.training.epochs * len(stream),
+    )  # fmt: skip
     write_json(folder / RESULTS, _results(task, students, fitted, teacher))
     write_json(folder / RUN, record.model_copy(update={"status": "finished", "seconds": round(fitted.seconds, 2)}))
     records.append(records.target(order.results), made)
