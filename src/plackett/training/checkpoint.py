@@ -48,8 +48,11 @@ class Checkpoints:
     ) -> None:
         """After `epoch`, counted from 0: each student whose score is its highest is kept, and the whole cohort.
 
-        `notes` (as JSON has them) come back from `restore`: what the caller must know to go on.
+        `notes` (as JSON has them) come back from `restore`: what the caller must know to go on. Of several processes
+        the first writes.
         """
+        if not cohort.processes.first:
+            return
         try:
             for student in cohort.students:
                 score = (scores or {}).get(student.name)
@@ -67,7 +70,7 @@ class Checkpoints:
         """Brings the cohort to where it was: the epoch to go on with, and the notes. (0, {}) where nothing is saved."""
         path = self.folder / LAST
         for left in (*self.folder.glob(f".{LAST}.*"), *self.folder.glob(".best-*.safetensors.*")):
-            left.unlink()  # half-written by a run that was killed
+            left.unlink(missing_ok=True)  # half-written by a run that was killed
         if not path.exists():
             return 0, {}
         held = _read(path, cohort)

@@ -17,6 +17,8 @@ from plackett.files import replacing
 from plackett.teachers import LiveTeacher, Signals, Teacher
 from plackett.training.ledger import Metrics, NotFinite
 from plackett.training.mode import Mode
+from plackett.training.processes import Processes
+from plackett.training.spread import Spread
 from plackett.training.student import Student
 
 
@@ -55,7 +57,8 @@ class Cohort:
         students: each with a name of its own.
         batches: the stream that all of them see.
         teacher: None where no objective reads one.
-        mode: how steps are carried out; eager float32 by default, which repeats to the bit on a CPU.
+        mode: how steps are carried out; eager float32 by default, which repeats to the bit on a CPU. Where torch's
+            process group holds several processes, each takes a part of every batch.
         on_problem: told of a step that was not finite, with its batch; the student has stopped, the others go on.
     """
 
@@ -72,7 +75,9 @@ class Cohort:
         self.students, self.batches, self.teacher = list(students), batches, teacher
         self.mode, self._on_problem = mode or Mode(), on_problem
         self._device = batches.pictures.device
-        self.mode.check(self._device)
+        self.processes = Processes.here()
+        self.mode.check(self._device, self.processes.world)
+        self.processes.check(len(batches.pictures), batches.size, len(batches))
         if self.mode.graph and any(student.average is not None for student in self.students):
             raise InputError("A running average of the weights is not kept in a CUDA graph; use graph=False with it.")
         if self.mode.channels_last:
@@ -82,6 +87,9 @@ class Cohort:
             teacher.tune(channels_last=self.mode.channels_last, compiled=self.mode.compile)
         self._forwards = {student.name: self.mode.compiled(student.model) for student in self.students}
         self._graph: Any = None
+        if self.processes.several:
+            for student in self.students:
+                student.spread = Spread(student.model, student.objective, self.processes)
 
     def fit(self, epochs: int, on_epoch: Callable[[EpochReport], None] | None = None, *, start: int = 0) -> None:
         """Trains all students from epoch `start` on. One whose loss is not finite stops (`student.stopped`)."""
@@ -105,7 +113,11 @@ class Cohort:
 
     def _epoch(self, epoch: int) -> None:
         going = self.going()
+        begun = {}
         for student in going:
+            begun[student.name] = student.random_state
+            if self.processes.several:
+                student.random_state = self.processes.random_state(student.random_state, epoch)
             with _random_numbers(student):
                 student.begin(epoch)
         done = 0
@@ -114,9 +126,12 @@ class Cohort:
             done = self._graph.epoch(epoch)
         for place, batch in enumerate(self.batches.epoch(epoch, done), done):
             step = epoch * len(self.batches) + place
+            whole, batch = len(batch.targets), self.processes.part(batch)
             signals = self._signals(batch)
             for student in [s for s in going if s.stopped is None]:
                 student.rate(step)
+                if student.spread is not None:
+                    student.spread.share = self.processes.share(len(batch.targets), whole)
                 with _random_numbers(student):
                     # The odd batch that a graph leaves over would be compiled for its own shape.
                     forward = student.model if self.mode.graph else self._forwards[student.name]
@@ -124,6 +139,9 @@ class Cohort:
                 if self._device.type == "cpu":  # looking costs nothing here; elsewhere the host would wait
                     self._look(student)
         for student in going:
+            if self.processes.several:
+                student.random_state = begun[student.name]
+                student.ledger.add_up(self.processes.added)
             self._look(student)
             if student.stopped is None and not student.healthy():
                 student.stopped = (

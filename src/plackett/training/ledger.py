@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -41,6 +41,9 @@ class Ledger(Protocol):
     ) -> bool:
         """Takes one step's total and terms and adds them up if all is finite; whether the optimiser may be called."""
 
+    def add_up(self, over: Callable[[Tensor], Tensor]) -> None:
+        """Makes the epoch's sums those of all processes; `over` adds a tensor up."""
+
     def not_finite(self) -> NotFinite | None:
         """The step that raised the flag."""
 
@@ -73,6 +76,10 @@ class HostLedger:
         self._sums = [total + value for total, value in zip(self._sums, [*(v * n for v in values), right], strict=True)]
         self._pictures += n
         return True
+
+    def add_up(self, over: Callable[[Tensor], Tensor]) -> None:
+        *self._sums, pictures = over(torch.tensor([*self._sums, self._pictures], dtype=torch.float64)).tolist()
+        self._pictures = round(pictures)
 
     def not_finite(self) -> NotFinite | None:
         return self._found
@@ -115,6 +122,9 @@ class DeviceLedger:
         added = torch.cat([values.double() * n, torch.stack([right, torch.full_like(right, n)])])
         self._sums += torch.where(self.flag == 0, added, 0.0)
         return True
+
+    def add_up(self, over: Callable[[Tensor], Tensor]) -> None:
+        over(self._sums)
 
     def not_finite(self) -> NotFinite | None:
         return _found(int(self._step.item()), self.terms, self._values.tolist()) if self.flag.item() else None

@@ -35,7 +35,9 @@ class Mode:
         """Everything on a GPU; plain float32, bit for bit repeatable, on a CPU."""
         return cls(True, True, True, True, True) if torch.device(device).type == "cuda" else cls()
 
-    def check(self, device: torch.device) -> None:
+    def check(self, device: torch.device, processes: int = 1) -> None:
+        if self.graph and processes > 1:
+            raise InputError(f"A CUDA graph is for one process, and there are {processes}; use graph=False.")
         if self.graph and device.type != "cuda":
             raise InputError(
                 f"A CUDA graph needs a CUDA device, and the pictures are on {device.type}; use graph=False."

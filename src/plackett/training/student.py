@@ -13,9 +13,11 @@ from torch.optim import Optimizer
 from plackett.data import Batch, derive
 from plackett.objectives import Objective
 from plackett.teachers import Signals
+from plackett.training.charge import charge
 from plackett.training.ledger import DeviceLedger, HostLedger, Ledger, Metrics
 from plackett.training.mode import Mode
 from plackett.training.optimise import Recipe, Schedule
+from plackett.training.spread import Spread
 from plackett.training.stepping import Average, Stepping, parted
 
 
@@ -34,6 +36,7 @@ class Student:
     average: Average | None = field(init=False, default=None)
     ledger: Ledger = field(init=False)
     trained: list[nn.Parameter] = field(init=False)
+    spread: Spread | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.trained = [p for group in self.optimiser.param_groups for p in group["params"]]
@@ -146,17 +149,12 @@ class Student:
         self, batch: Batch, signals: Signals | None, mode: Mode, forward: Callable[..., Any]
     ) -> tuple[list[Tensor], Sequence[Tensor | None], Tensor]:
         """The total and every term, the gradient of every trained parameter, and the logits."""
-        taps = self.taps
-        with mode.precision(batch.inputs.device):
-            said = forward(batch.inputs, taps=taps) if taps else forward(batch.inputs)
-        logits, features = said if taps else (said, None)
-        teacher = None if signals is None else signals.logits
-        theirs = None if signals is None else signals.features
-        outcome = self.objective(
-            logits, teacher, batch.targets, student_features=features, teacher_features=_only(theirs, taps)
-        )
-        gradients = torch.autograd.grad(outcome.total, self.trained, allow_unused=True)
-        return [outcome.total, *outcome.terms.values()], gradients, logits
+        arguments = batch, signals, mode, forward, self.taps
+        if self.spread is not None:
+            return self.spread.gradients(self.trained, arguments)
+        charged = charge(self.objective, *arguments)
+        gradients = torch.autograd.grad(charged.total, self.trained, allow_unused=True)
+        return [charged.total, *charged.terms], gradients, charged.logits
 
     def metrics(self, steps: int) -> Metrics:
         """Of this epoch; `steps` is how many were taken in all."""
@@ -195,7 +193,3 @@ class Student:
 def _laid_out(tensor: Tensor, parameter: Tensor) -> Tensor:
     """With the parameter's strides, on which a fused optimiser insists; `backward()` would see to it."""
     return tensor if tensor.stride() == parameter.stride() else torch.empty_like(parameter).copy_(tensor)
-
-
-def _only(features: Mapping[str, Tensor] | None, taps: tuple[str, ...]) -> dict[str, Tensor] | None:
-    return None if features is None or not taps else {tap: features[tap] for tap in taps if tap in features}
