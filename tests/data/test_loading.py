@@ -1,0 +1,77 @@
+"""Batches that are read when wanted: a function of (seed, epoch, sample), whoever reads them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from plackett.data import Batch
+from plackett.data.folders import open_pictures
+from plackett.data.loading import Augmentation, PictureBatches
+from plackett.data.sight import Sight
+from plackett.data.source import Source
+from tests.data import drawn
+
+SIGHT = Sight(16)
+
+
+@pytest.fixture(scope="module")
+def train(tmp_path_factory: pytest.TempPathFactory) -> Source:
+    found = open_pictures(drawn.folder(tmp_path_factory.mktemp("drawn"))).train
+    assert found is not None
+    return found
+
+
+def same(one: Batch, other: Batch) -> bool:
+    pairs = ((one.inputs, other.inputs), (one.targets, other.targets), (one.indices, other.indices))
+    return all(torch.equal(a, b) for a, b in pairs)
+
+
+def stream(source: Source, size: int = 5, seed: int = 3, **options: Any) -> PictureBatches:
+    return PictureBatches(source, size, seed, SIGHT, **options)
+
+
+def test_an_epoch_shows_every_picture_once_and_begins_anywhere(train: Source) -> None:
+    given = stream(train)
+    epoch = list(given.epoch(2))
+    assert [len(batch.targets) for batch in epoch] == [5, 5, 5, 3]
+    assert len(given) == 4
+    assert torch.cat([batch.indices for batch in epoch]).sort().values.equal(torch.arange(18))
+    assert all(same(a, b) for a, b in zip(given.epoch(2, start=2), epoch[2:], strict=True))
+    assert all(torch.equal(train.targets[batch.indices], batch.targets) for batch in epoch)
+    assert not same(next(given.epoch(1)), epoch[0])
+    assert not same(next(stream(train, seed=4).epoch(2)), epoch[0])
+
+
+def test_any_pictures_of_any_epoch_are_made_again(train: Source) -> None:
+    given = stream(train)
+    batch = list(given.epoch(3))[1]
+    assert same(given.replay(batch.indices, 3), batch)
+    part = given.replay(batch.indices[[3, 1]], 3)
+    assert torch.equal(part.inputs, batch.inputs[[3, 1]])
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_workers_give_the_same_bits(train: Source, workers: int) -> None:
+    here = stream(train, augment=Augmentation(jitter=0.4, erase=0.5))
+    there = stream(train, augment=Augmentation(jitter=0.4, erase=0.5), workers=workers)
+    for epoch in (0, 1):
+        assert all(same(a, b) for a, b in zip(here.epoch(epoch), there.epoch(epoch), strict=True))
+    there.close()
+
+
+def test_an_epoch_that_was_left_half_way_leaves_no_trace(train: Source) -> None:
+    given, here = stream(train, workers=2), stream(train)
+    outer = given.epoch(0)
+    first = next(outer)
+    inner = next(iter(given.epoch(0, 2)))  # while another is under way, as when a bad step is looked at
+    second = next(outer)
+    expected = list(here.epoch(0))
+    assert same(first, expected[0])
+    assert same(inner, expected[2])
+    assert same(second, expected[1])
+    del outer
+    assert all(same(a, b) for a, b in zip(given.epoch(5), here.epoch(5), strict=True))
+    given.close()
