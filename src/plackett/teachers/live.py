@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from plackett.data import Batch
 from plackett.errors import InputError
-from plackett.models import Float32Linear
+from plackett.models import answer_in_float32
 from plackett.teachers.source import Signals
 
 
@@ -25,10 +25,7 @@ class LiveTeacher:
         self.network = copy.deepcopy(network).eval().requires_grad_(False)
         self._forward: Callable[..., Any] = self.network
         self.taps = tuple(taps)
-        for module in self.network.modules():
-            last = module if type(module) is nn.Linear and module.out_features == classes else None
-            if last is not None:
-                last.__class__ = Float32Linear
+        answer_in_float32(self.network, classes)
         self._classes = classes
 
     @property
