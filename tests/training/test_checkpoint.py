@@ -150,7 +150,7 @@ def test_what_does_not_fit_gets_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"last\.ckpt cannot be read \([A-Za-z]+\); delete it to begin anew"):
         checkpoints.restore(again())
     torch.save({"format": "another"}, path)
-    with pytest.raises(InputError, match=r"says it is 'another', not 'plackett checkpoint 1'"):
+    with pytest.raises(InputError, match=r"says it is 'another', not 'plackett checkpoint 2'"):
         checkpoints.restore(again())
 
 

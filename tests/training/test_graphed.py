@@ -40,7 +40,7 @@ class Rehearsal(Graphed):
 class DeviceRecipe(Recipe):
     """With a rate in a tensor, as on a GPU."""
 
-    def optimiser(self, parameters: Any) -> Optimizer:
+    def make(self, parameters: Any) -> Optimizer:
         rate = torch.tensor(self.learning_rate)
         return AdamW(list(parameters), lr=rate, weight_decay=self.weight_decay, fused=True)
 

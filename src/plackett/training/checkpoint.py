@@ -1,7 +1,7 @@
 """Checkpoints: `last.ckpt` holds everything needed to go on, `best-<student>.safetensors` the best weights so far.
 
-Each is replaced at once or not at all, after a whole epoch; a run that is killed does the epoch it was in again, and on
-a CPU ends with the same bits.
+Each is replaced at once or not at all, after an epoch or within one; a run that is killed does again what came after
+the last one, and on a CPU ends with the same bits.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from plackett.files import replacing
 from plackett.training.cohort import Cohort
 from plackett.training.student import Student
 
-LAST, FORMAT = "last.ckpt", "plackett checkpoint 1"
+LAST, FORMAT = "last.ckpt", "plackett checkpoint 2"
+WHOLE = "plackett checkpoint 1"  # an older one, always of a whole epoch
 
 
 @dataclass
@@ -33,11 +34,14 @@ class Checkpoints:
     Args:
         folder: where they lie.
         config: what the run was configured with, as JSON has it; going on with another is refused.
+
+    `done` is how many steps of the epoch to go on with were taken already, after `restore`.
     """
 
     folder: Path
     config: Mapping[str, Any] = field(default_factory=dict)
     best: dict[str, tuple[float, int]] = field(default_factory=dict, init=False)  # score and epoch
+    done: int = field(default=0, init=False)
 
     def save(
         self,
@@ -45,13 +49,16 @@ class Checkpoints:
         epoch: int,
         scores: Mapping[str, float] | None = None,
         notes: Mapping[str, Any] | None = None,
+        done: int | None = None,
     ) -> None:
         """After `epoch`, counted from 0: each student whose score is its highest is kept, and the whole cohort.
+
+        `done`: within that epoch, after so many of its steps; of one process only.
 
         `notes` (as JSON has them) come back from `restore`: what the caller must know to go on. Of several processes
         the first writes.
         """
-        if not cohort.processes.first:
+        if not cohort.processes.first or (done is not None and cohort.processes.several):
             return
         try:
             for student in cohort.students:
@@ -59,7 +66,7 @@ class Checkpoints:
                 if score is not None and score > self.best.get(student.name, (float("-inf"), 0))[0]:
                     self.best[student.name] = (score, epoch)
                     self._save_best(student, score, epoch)
-            self._save_last(cohort, epoch, notes or {})
+            self._save_last(cohort, epoch, notes or {}, done)
         except OSError as error:
             raise PlackettError(
                 f"The checkpoint of epoch {epoch + 1} could not be saved in {self.folder} ({error.strerror or error}); "
@@ -91,7 +98,9 @@ class Checkpoints:
                 ) from error
         self.best = {name: (float(score), int(epoch)) for name, (score, epoch) in json.loads(held["best"]).items()}
         notes: dict[str, Any] = json.loads(held["notes"])
-        return int(held["epoch"]) + 1, notes
+        within = held.get("done")
+        self.done = int(within or 0)
+        return int(held["epoch"]) + (within is None), notes
 
     def best_path(self, student: str) -> Path:
         return self.folder / f"best-{re.sub(r'[^A-Za-z0-9._=-]+', '-', student)}.safetensors"
@@ -101,10 +110,11 @@ class Checkpoints:
         with replacing(self.best_path(student.name)) as temporary:
             save_file(weights, temporary, metadata={"student": student.name, "score": repr(score), "epoch": str(epoch)})
 
-    def _save_last(self, cohort: Cohort, epoch: int, notes: Mapping[str, Any]) -> None:
+    def _save_last(self, cohort: Cohort, epoch: int, notes: Mapping[str, Any], done: int | None) -> None:
         held = {
             "format": FORMAT,
             "epoch": epoch,
+            "done": done,
             "config": json.dumps(self.config),
             "notes": json.dumps(notes),
             "best": json.dumps(self.best),
@@ -124,7 +134,7 @@ def _read(path: Path, cohort: Cohort) -> dict[str, Any]:
         said = held["format"]
     except Exception as error:  # a damaged file can end in nearly any of them
         raise InputError(f"{path} cannot be read ({type(error).__name__}); delete it to begin anew.") from error
-    if said != FORMAT:
+    if said not in (FORMAT, WHOLE):
         raise InputError(f"{path} says it is {said!r}, not {FORMAT!r}; delete it to begin anew.")
     for state in held["students"].values():
         state["random_state"] = state["random_state"].cpu()

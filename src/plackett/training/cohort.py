@@ -60,6 +60,8 @@ class Cohort:
         mode: how steps are carried out; eager float32 by default, which repeats to the bit on a CPU. Where torch's
             process group holds several processes, each takes a part of every batch.
         on_problem: told of a step that was not finite, with its batch; the student has stopped, the others go on.
+
+    `seen` is a full batch of the epoch that went by, with what the teacher said of it; None inside a CUDA graph.
     """
 
     def __init__(
@@ -87,41 +89,60 @@ class Cohort:
             teacher.tune(channels_last=self.mode.channels_last, compiled=self.mode.compile)
         self._forwards = {student.name: self.mode.compiled(student.model) for student in self.students}
         self._graph: Any = None
+        self.seen: tuple[Batch, Signals | None] | None = None
         if self.processes.several:
             for student in self.students:
                 student.spread = Spread(student.model, student.objective, self.processes)
 
-    def fit(self, epochs: int, on_epoch: Callable[[EpochReport], None] | None = None, *, start: int = 0) -> None:
-        """Trains all students from epoch `start` on. One whose loss is not finite stops (`student.stopped`)."""
+    def fit(
+        self,
+        epochs: int,
+        on_epoch: Callable[[EpochReport], None] | None = None,
+        *,
+        start: int = 0,
+        done: int = 0,
+        on_step: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """Trains all students from epoch `start` on, of which `done` steps are taken already.
+
+        One whose loss is not finite stops (`student.stopped`). `on_step` is told the epoch, and how many of its steps
+        are taken, after each of them: between steps a checkpoint can be saved.
+        """
         try:
             for epoch in range(start, epochs):
                 if not self.going():
                     return
                 with self.mode.compiling():
-                    self._epoch(epoch)
+                    self._epoch(epoch, done if epoch == start else 0, on_step)
                 if on_epoch is not None:
                     steps = (epoch + 1) * len(self.batches)
                     on_epoch(EpochReport(epoch, epochs, {s.name: s.metrics(steps) for s in self.going()}))
         except torch.OutOfMemoryError as error:
-            raise PlackettError(
-                f"The device has too little memory for {len(self.students)} students and batches of "
-                f"{self.batches.size}: {str(error).splitlines()[0]} Take smaller batches, or fewer students at a time."
-            ) from error
+            raise PlackettError(self._too_little(str(error).splitlines()[0])) from error
+
+    def _too_little(self, said: str) -> str:
+        many = len(self.students) > 1
+        who = f"{len(self.students)} students" if many else "a student"
+        fewer = ", or fewer students at a time" if many else ""
+        return (
+            f"The device has too little memory for {who} and batches of {self.batches.size}: {said} Take a batch in "
+            f"more parts, or smaller batches{fewer}."
+        )
 
     def going(self) -> list[Student]:
         return [student for student in self.students if student.stopped is None]
 
-    def _epoch(self, epoch: int) -> None:
+    def _epoch(self, epoch: int, done: int, on_step: Callable[[int, int], None] | None) -> None:
         going = self.going()
+        self.seen = None
         begun = {}
         for student in going:
             begun[student.name] = student.random_state
             if self.processes.several:
                 student.random_state = self.processes.random_state(student.random_state, epoch)
             with _random_numbers(student):
-                student.begin(epoch)
-        done = 0
-        if self.mode.graph:
+                student.begin(epoch, done)
+        if self.mode.graph and not done:
             self._graph = self._graph or _graphed(self)
             done = self._graph.epoch(epoch)
         for place, batch in enumerate(self.batches.epoch(epoch, done), done):
@@ -138,6 +159,10 @@ class Cohort:
                     student.step(batch, signals, step, self.mode, forward)
                 if self._device.type == "cpu":  # looking costs nothing here; elsewhere the host would wait
                     self._look(student)
+            if self.seen is None or len(batch.targets) >= len(self.seen[0].targets):
+                self.seen = batch, signals
+            if on_step is not None:
+                on_step(epoch, place + 1)
         for student in going:
             if self.processes.several:
                 student.random_state = begun[student.name]

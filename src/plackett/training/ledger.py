@@ -49,6 +49,12 @@ class Ledger(Protocol):
 
     def metrics(self, learning_rate: float) -> Metrics: ...
 
+    def sums(self) -> list[float]:
+        """What an epoch's steps have added up to, for a checkpoint within it."""
+
+    def go_on(self, sums: list[float]) -> None:
+        """The epoch goes on from there."""
+
 
 class HostLedger:
     """For a CPU, where looking at a number costs nothing."""
@@ -85,18 +91,26 @@ class HostLedger:
         return self._found
 
     def metrics(self, learning_rate: float) -> Metrics:
-        return _metrics(self.terms, [*self._sums, self._pictures], learning_rate)
+        return _metrics(self.terms, self.sums(), learning_rate)
+
+    def sums(self) -> list[float]:
+        return [*self._sums, self._pictures]
+
+    def go_on(self, sums: list[float]) -> None:
+        *self._sums, pictures = sums
+        self._pictures = int(pictures)
 
 
 class DeviceLedger:
     """Everything stays on the device, so that no step waits for the host.
 
     `flag` is what a fused optimiser takes as `found_inf`: with the flag up it leaves weights and moments alone, so the
-    weights stay those of the last good step, whenever the host comes to look.
+    weights stay those of the last good step, whenever the host comes to look. For an optimiser that does not take it,
+    `looks`: the host then waits for every step.
     """
 
-    def __init__(self, terms: Sequence[str], device: torch.device) -> None:
-        self.terms = tuple(terms)
+    def __init__(self, terms: Sequence[str], device: torch.device, looks: bool = False) -> None:
+        self.terms, self._looks = tuple(terms), looks
         self.flag = torch.zeros((), device=device)
         self._one = torch.ones((), device=device)
         self._step = torch.full((), -1, dtype=torch.int64, device=device)
@@ -121,7 +135,7 @@ class DeviceLedger:
         n = len(targets)
         added = torch.cat([values.double() * n, torch.stack([right, torch.full_like(right, n)])])
         self._sums += torch.where(self.flag == 0, added, 0.0)
-        return True
+        return not (self._looks and self.flag.item())
 
     def add_up(self, over: Callable[[Tensor], Tensor]) -> None:
         over(self._sums)
@@ -130,7 +144,14 @@ class DeviceLedger:
         return _found(int(self._step.item()), self.terms, self._values.tolist()) if self.flag.item() else None
 
     def metrics(self, learning_rate: float) -> Metrics:
-        return _metrics(self.terms, self._sums.tolist(), learning_rate)
+        return _metrics(self.terms, self.sums(), learning_rate)
+
+    def sums(self) -> list[float]:
+        found: list[float] = self._sums.tolist()
+        return found
+
+    def go_on(self, sums: list[float]) -> None:
+        self._sums.copy_(torch.tensor(sums, dtype=torch.float64))
 
 
 def _right(logits: Tensor, targets: Tensor) -> Tensor:

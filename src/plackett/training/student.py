@@ -46,8 +46,11 @@ class Student:
         if self.device.type == "cpu":
             self.ledger = HostLedger(terms)
         else:
-            self.ledger = on_device = DeviceLedger(terms, self.device)
-            self.optimiser.found_inf = on_device.flag  # type: ignore[attr-defined]
+            # Only a fused optimiser reads the flag by itself; for others the host must look, and waits.
+            fused = bool(self.optimiser.defaults.get("fused"))
+            self.ledger = on_device = DeviceLedger(terms, self.device, looks=not fused)
+            if fused:
+                self.optimiser.found_inf = on_device.flag  # type: ignore[attr-defined]
 
     @classmethod
     def make(
@@ -67,7 +70,7 @@ class Student:
             model = build().to(device)
             state = torch.get_rng_state()
         objective = objective.to(device)
-        optimiser = recipe.optimiser([*model.parameters(), *objective.parameters()])
+        optimiser = recipe.make([*model.parameters(), *objective.parameters()])
         return cls(name, model, objective, optimiser, recipe.schedule(steps_per_epoch), state)
 
     @property
@@ -89,10 +92,12 @@ class Student:
             tap for tap in known if tap.startswith("stage") and not tap.endswith("_pre")
         )
 
-    def begin(self, epoch: int) -> None:
+    def begin(self, epoch: int, done: int = 0) -> None:
+        """An epoch begins, or goes on after `done` of its steps."""
         self.model.train()
         self.objective.set_epoch(epoch)
-        self.ledger.begin()
+        if not done:
+            self.ledger.begin()
 
     def rate(self, step: int) -> None:
         """Sets the learning rate of that step, counted over all epochs."""
@@ -171,6 +176,7 @@ class Student:
             "optimiser": self.optimiser.state_dict(),
             "random_state": self.random_state,
             "stopped": self.stopped,
+            "ledger": self.ledger.sums(),
             **({} if self.average is None else {"average": self.average.model.state_dict()}),
         }
 
@@ -183,11 +189,13 @@ class Student:
             group["lr"] = rate  # the tensor that a graph reads, not a copy of its last value
         for parameter, held in self.optimiser.state.items():
             for name, value in held.items():
-                if value.shape == parameter.shape:
+                if isinstance(value, Tensor) and value.shape == parameter.shape:
                     held[name] = _laid_out(value, parameter)
         if self.average is not None:
             self.average.model.load_state_dict(state["average"])
         self.random_state, self.stopped = state["random_state"], state["stopped"]
+        if "ledger" in state:  # older checkpoints, all of whole epochs, have none
+            self.ledger.go_on(state["ledger"])
 
 
 def _laid_out(tensor: Tensor, parameter: Tensor) -> Tensor:
