@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
 from plackett import Objective, standardize
 from plackett import functional as F
+from plackett.errors import InputError
 from tests.cases import gapped_case, random_case
 
 
@@ -137,3 +140,75 @@ def test_under_torch_compile() -> None:
     objective = Objective({"ce": 0.1, "kd": {"weight": 0.9, "warmup_epochs": 2}, "pld": 1.0})
     compiled = torch.compile(objective, fullgraph=True, backend="aot_eager")
     torch.testing.assert_close(compiled(*case).total, objective(*case).total)
+
+
+UNLABELLED = [1, 4]
+
+
+def half_labelled() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    case = random_case(6, 5)
+    target = case.target.clone()
+    target[UNLABELLED] = -100
+    return case.student, case.teacher, target, case.target
+
+
+@pytest.mark.parametrize("options", [{}, {"label_weight": 0.7, "temperature": 2.0}, {"top_k": 3}])
+def test_unlabelled_rows_are_learnt_in_the_teachers_own_order_where_that_is_asked_for(options: dict[str, Any]) -> None:
+    student, teacher, target, _ = half_labelled()
+    known = target != -100
+    ours = Objective({"pld": options}, unlabelled="teacher")(student, teacher, target).total
+    labelled = F.pld(student[known], teacher[known], target[known], reduction="sum", **options)
+    options.pop("label_weight", None)
+    others = F.pld(student[~known], teacher[~known], reduction="sum", **options)
+    torch.testing.assert_close(ours, (labelled + others) / 6)
+
+
+def test_soft_targets_without_a_label_are_rows_of_zeros_and_cost_the_same() -> None:
+    student, teacher, target, _ = half_labelled()
+    soft = torch.nn.functional.one_hot(target.clamp(min=0), 5).float() * (target >= 0)[:, None]
+    objective = Objective({"ce": 0.3, "pld": {"label_weight": 0.5}, "kd": 1.0}, unlabelled="teacher")
+    hard, ours = objective(student, teacher, target), objective(student, teacher, soft)
+    for name, value in hard.terms.items():
+        torch.testing.assert_close(ours.terms[name], value, msg=name)
+
+
+def test_terms_without_a_label_take_every_row_and_those_with_one_the_labelled_rows() -> None:
+    student, teacher, target, _ = half_labelled()
+    known = target != -100
+    terms = Objective({"ce": 1.0, "kd": 1.0, "dist": 1.0, "dkd": 1.0}, unlabelled="teacher")(student, teacher, target)
+    torch.testing.assert_close(terms.terms["kd"], F.kd(student, teacher))
+    torch.testing.assert_close(terms.terms["dist"], F.dist(student, teacher))
+    torch.testing.assert_close(terms.terms["ce"], F.cross_entropy(student[known], target[known]))
+    torch.testing.assert_close(terms.terms["dkd"], F.dkd(student[known], teacher[known], target[known]))
+
+
+def test_masked_rows_stay_masked_and_accumulated_parts_add_up() -> None:
+    student, teacher, target, _ = half_labelled()
+    objective = Objective({"pld": 1.0, "kd": 1.0}, unlabelled="teacher")
+    mask = torch.tensor([True, True, False, True, False, True])
+    ours = objective(student, teacher, target, mask=mask).terms
+    alone = objective(student[mask], teacher[mask], target[mask]).terms
+    for name, value in alone.items():
+        torch.testing.assert_close(ours[name], value, msg=name)
+    parts = [objective(student[i : i + 2], teacher[i : i + 2], target[i : i + 2], num_items=6).total for i in (0, 2, 4)]
+    torch.testing.assert_close(sum(parts), objective(student, teacher, target).total)
+
+
+def test_a_batch_without_any_label_still_teaches() -> None:
+    student, teacher, target, _ = half_labelled()
+    student = student.clone().requires_grad_()
+    none = torch.full_like(target, -100)
+    total = Objective({"ce": 1.0, "pld": 1.0}, unlabelled="teacher")(student, teacher, none).total
+    torch.testing.assert_close(total, F.pld(student, teacher))
+    total.backward()
+    assert student.grad is not None
+    assert student.grad.abs().sum() > 0
+    assert Objective({"ce": 1.0, "pld": 1.0})(student, teacher, none).total == 0
+
+
+def test_another_way_with_unlabelled_rows_gets_a_sentence() -> None:
+    with pytest.raises(InputError) as caught:
+        Objective({"pld": 1.0}, unlabelled="teachr")  # type: ignore[arg-type]
+    assert str(caught.value) == (
+        "An objective cannot take unlabelled rows as 'teachr'; did you mean 'teacher'? (choices: ignore, teacher)."
+    )

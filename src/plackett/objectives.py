@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -22,12 +22,15 @@ from plackett import checks, losses, modules
 from plackett.errors import InputError, did_you_mean
 from plackett.losses import registry
 from plackett.losses.registry import Loss
-from plackett.losses.rows import rows_that_count
+from plackett.losses.rows import rows_that_count, rows_with_label
 from plackett.losses.standardize import standardize
+from plackett.tracing import may_look
 
 # What a term may say besides its loss's own options.
 _OWN_KEYS = ("loss", "weight", "warmup_epochs", "standardize", "taps")
 _STANDARDIZE = ("student", "teacher", "both")
+
+_UNLABELLED = ("ignore", "teacher")
 
 Features = Mapping[str, Tensor] | Sequence[Tensor] | Tensor
 
@@ -63,24 +66,42 @@ class Objective(nn.Module):
             takes `warmup_epochs` (its weight grows linearly to w over so many epochs, as DKD was published),
             `standardize` ("student", "teacher" or "both": z-score those logits first), `taps` (which named features a
             feature loss reads, in order; all by default) and `loss` (where the term's name is not the loss's).
-        ignore_index: label of rows that count in no term.
+        ignore_index: label of rows of which none is known; in a soft target those are rows of zeros.
+        unlabelled: what they count in. "ignore": in no term, as padding. "teacher": in every term that can do without a
+            label: KD, DIST and the like, and feature losses, as any other row; PLD and ListMLE in the teacher's own
+            order (`target=None`), as part of one mean over all rows. CE and DKD stay means over the labelled rows.
 
     A FitNet or VID term has parameters of its own: give the optimiser `objective.parameters()` too.
     """
 
-    def __init__(self, terms: Mapping[str, float | Mapping[str, Any]], *, ignore_index: int = -100) -> None:
+    def __init__(
+        self,
+        terms: Mapping[str, float | Mapping[str, Any]],
+        *,
+        ignore_index: int = -100,
+        unlabelled: Literal["ignore", "teacher"] = "ignore",
+    ) -> None:
         super().__init__()
         if not isinstance(terms, Mapping) or not terms:
             raise InputError('An objective needs at least one term, e.g. Objective({"pld": 1.0}).')
-        self.ignore_index = ignore_index
+        if unlabelled not in _UNLABELLED:
+            raise InputError(
+                f"An objective cannot take unlabelled rows as {unlabelled!r}; {did_you_mean(unlabelled, _UNLABELLED)}."
+            )
+        self.ignore_index, self.unlabelled = ignore_index, unlabelled
         self._terms: dict[str, _Term] = {}
         self.losses = nn.ModuleDict()
+        self._without_label = nn.ModuleDict()
         for name, given in terms.items():
             self._terms[name], options = _parse(name, given)
             entry = self._terms[name].loss
             if "ignore_index" in entry.options:
                 options.setdefault("ignore_index", ignore_index)
             self.losses[name] = modules.create(entry.name, **options)
+            if unlabelled == "teacher" and "target" in entry.optional:
+                # There is no label's own choice to be raised.
+                options.pop("label_weight", None)
+                self._without_label[name] = modules.create(entry.name, **options)
         # On the device, so that a schedule reaches a captured graph; not saved: `set_epoch` restores it.
         self.register_buffer("warmup", torch.ones(len(self._terms)), persistent=False)
         self.warmup: Tensor
@@ -152,24 +173,50 @@ class Objective(nn.Module):
                 checks.is_tensor("objective", which, given)
         if teacher is not None and self.reads_teacher_logits:
             checks.same_logits("objective", student, teacher)
-        counts = rows_that_count(target, mask, self.ignore_index)
+        counts = mask if self.unlabelled == "teacher" else rows_that_count(target, mask, self.ignore_index)
         parts: dict[str, Part] = {}
         for i, (name, term) in enumerate(self._terms.items()):
             if term.loss.features:
                 pair = _features(name, term, student_features, teacher_features)
                 tensors: dict[str, Any] = dict(zip(("student", "teacher"), pair, strict=True))
                 rows = counts if counts is not None and counts.dim() == 1 else None
+                value = self.losses[name](**tensors, mask=rows, num_items=num_items)
             else:
                 logits = _standardized(term, student, teacher)
                 tensors = {n: v for n, v in {**logits, "target": target}.items() if n in term.loss.tensors}
                 # A loss that reads the target finds the ignored rows in it; one that does not is told.
                 rows = mask if term.loss.reads_target else counts
-            value = self.losses[name](**tensors, mask=rows, num_items=num_items)
+                value = self._value(name, tensors, rows, num_items)
             weighted = value * term.weight
             if term.warmup_epochs:
                 weighted = weighted * self.warmup[i]
             parts[name] = Part(value, weighted)
         return parts
+
+    def _value(
+        self, name: str, tensors: dict[str, Any], mask: Tensor | None, num_items: float | Tensor | None
+    ) -> Tensor:
+        loss, target = self.losses[name], tensors.get("target")
+        result: Tensor
+        if self.unlabelled == "ignore" or target is None:
+            result = loss(**tensors, mask=mask, num_items=num_items)
+            return result
+        known = rows_with_label(target, self.ignore_index)
+        if target.is_floating_point():
+            if name in self._without_label:
+                # A uniform target says nothing of the label, and is charged in the teacher's own order.
+                tensors["target"] = torch.where(known.unsqueeze(-1), target, 1 / target.shape[-1])
+            else:
+                mask = known if mask is None else mask & known
+        elif name in self._without_label and not (may_look(known) and bool(known.all())):
+            if num_items is None:
+                num_items = known.numel() if mask is None else mask.sum().clamp_min(1)
+            unknown = ~known if mask is None else mask & ~known
+            own_order = self._without_label[name](**{**tensors, "target": None}, mask=unknown, num_items=num_items)
+            result = loss(**tensors, mask=mask, num_items=num_items) + own_order
+            return result
+        result = loss(**tensors, mask=mask, num_items=num_items)
+        return result
 
     def extra_repr(self) -> str:
         shown = [f"{n}: {t.weight:g}" + (f" after {t.warmup_epochs:g} epochs" if t.warmup_epochs else "")

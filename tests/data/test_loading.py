@@ -9,7 +9,7 @@ import torch
 
 from plackett.data import Batch
 from plackett.data.folders import open_pictures
-from plackett.data.loading import Augmentation, PictureBatches
+from plackett.data.loading import Augmentation, Mix, PictureBatches
 from plackett.data.sight import Sight
 from plackett.data.source import Source
 from tests.data import drawn
@@ -75,3 +75,18 @@ def test_an_epoch_that_was_left_half_way_leaves_no_trace(train: Source) -> None:
     del outer
     assert all(same(a, b) for a, b in zip(given.epoch(5), here.epoch(5), strict=True))
     given.close()
+
+
+def test_mixed_batches_are_made_again_whole_or_in_part(train: Source) -> None:
+    given = stream(train, size=6, mix=Mix())
+    epoch = list(given.epoch(1))
+    for batch in epoch:
+        assert batch.targets.shape == (len(batch.indices), 3)
+        torch.testing.assert_close(batch.targets.sum(-1), torch.ones(len(batch.indices)))
+    both = [epoch[0].indices[[4, 0]], epoch[2].indices[[1]]]
+    some = given.replay(torch.cat(both), 1)
+    expected = [(epoch[0], [4, 0]), (epoch[2], [1])]
+    assert torch.equal(some.inputs, torch.cat([batch.inputs[rows] for batch, rows in expected]))
+    assert torch.equal(some.targets, torch.cat([batch.targets[rows] for batch, rows in expected]))
+    assert same(next(given.epoch(1, 2)), epoch[2])
+    assert len({int(batch.targets.amax(-1).mean() * 1e6) for batch in epoch}) > 1  # a share of its own each

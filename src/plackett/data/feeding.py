@@ -27,29 +27,29 @@ class Feed:
         if not self.workers or self._busy:  # workers go through one list at a time
             yield from map(self.maker.__getitem__, wanted)
             return
-        if self._loader is None:
-            self._loader = self._started()
         self._wanted.wanted = wanted
         self._busy = True
         try:
-            yield from self._loader
+            yield from self._begun()
         finally:
             self._busy = False
 
-    def _started(self) -> DataLoader[Any]:
+    def _begun(self) -> Iterator[Made]:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="This DataLoader will create")  # as many as were asked for
-            return DataLoader(
-                self.maker,  # type: ignore[arg-type]
-                batch_size=None,
-                sampler=self._wanted,
-                num_workers=self.workers,
-                collate_fn=_as_it_is,  # type: ignore[arg-type]
-                worker_init_fn=begin_worker,
-                persistent_workers=True,
-                prefetch_factor=AHEAD,
-                pin_memory=self._pinned,
-            )
+            if self._loader is None:
+                self._loader = DataLoader(
+                    self.maker,  # type: ignore[arg-type]
+                    batch_size=None,
+                    sampler=self._wanted,
+                    num_workers=self.workers,
+                    collate_fn=_as_it_is,  # type: ignore[arg-type]
+                    worker_init_fn=begin_worker,
+                    persistent_workers=True,
+                    prefetch_factor=AHEAD,
+                    pin_memory=self._pinned,
+                )
+            return iter(self._loader)
 
     def close(self) -> None:
         self._loader = None

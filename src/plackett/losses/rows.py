@@ -23,6 +23,15 @@ def rows_that_count(target: Tensor | None, mask: Tensor | None, ignore_index: in
     return None if keep is not None and may_look(keep) and bool(keep.all()) else keep
 
 
+def rows_with_label(target: Tensor, ignore_index: int = -100) -> Tensor:
+    """`[...]` bool, True = a label is known; in a soft target a row of zeros says that none is.
+
+    >>> rows_with_label(torch.tensor([2, -100])), rows_with_label(torch.tensor([[0.5, 0.5], [0.0, 0.0]]))
+    (tensor([ True, False]), tensor([ True, False]))
+    """
+    return target.sum(-1) > 0 if target.is_floating_point() else target.long() != ignore_index
+
+
 def labels_that_count(target: Tensor, keep: Tensor | None) -> Tensor:
     """Labels as int64, 0 in rows that do not count, so that every one of them can be looked up."""
     return target.long() if keep is None else torch.where(keep, target.long(), 0)

@@ -10,6 +10,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from plackett.losses.rows import rows_with_label
+
 
 @dataclass(frozen=True)
 class Metrics:
@@ -157,9 +159,10 @@ class DeviceLedger:
 def _right(logits: Tensor, targets: Tensor) -> Tensor:
     """How many of a batch are right, in float64; of soft targets the largest counts, and pictures without a label are
     taken to be right as often as the others."""
+    known = rows_with_label(targets) if targets.is_floating_point() else targets >= 0
     labels = targets.argmax(-1) if targets.is_floating_point() else targets
-    right = (logits.detach().argmax(-1) == labels).sum(dtype=torch.float64)
-    return right * len(labels) / (labels >= 0).sum().clamp(min=1)
+    right = (known & (logits.detach().argmax(-1) == labels)).sum(dtype=torch.float64)
+    return right * len(labels) / known.sum().clamp(min=1)
 
 
 def _found(step: int, terms: Sequence[str], values: Sequence[float]) -> NotFinite:
