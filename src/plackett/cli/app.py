@@ -12,7 +12,7 @@ import typer
 import typer.main
 
 import plackett
-from plackett.cli import align, data, demo, losses, report, reproduce, table, train
+from plackett.cli import align, data, demo, landscape, losses, report, reproduce, table, train
 from plackett.cli.letters import SPELL
 from plackett.cli.stopped import Stopped
 from plackett.errors import PlackettError
@@ -30,6 +30,7 @@ app = typer.Typer(
 app.command("align")(align.align)
 app.command("data")(data.data)
 app.command("demo")(demo.demo)
+app.command("landscape")(landscape.landscape)
 app.command("losses")(losses.losses)
 app.command("report")(report.report)
 app.command("train")(train.train)

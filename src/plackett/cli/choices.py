@@ -32,3 +32,16 @@ def seeds(given: str | None) -> list[int] | None:
             raise InputError(f"--seeds {given!r}: {first} to {last} is empty; write the smaller one first.")
         found += range(first, last + 1)
     return list(dict.fromkeys(found))
+
+
+def numbers(option: str, given: str | None) -> list[float] | None:
+    """
+    >>> numbers("--temperatures", "2,1,0.5")
+    [2.0, 1.0, 0.5]
+    """
+    if given is None:
+        return None
+    try:
+        return [float(each) for each in given.split(",")]
+    except ValueError:
+        raise InputError(f"{option} {given!r} is not a list of numbers; write them with commas, as 2,1,0.5.") from None

@@ -9,9 +9,11 @@ from torch import Tensor
 
 from plackett.data.pictures import Pictures
 from plackett.data.seeds import derive
+from plackett.data.sight import Sight
 from plackett.errors import InputError, missing_extra
 
 TEACHER_PICTURES = 1078
+SIGHT = Sight(8, (0.0,), (1.0,), crop=1.0)
 
 
 @dataclass(frozen=True)

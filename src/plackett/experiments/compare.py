@@ -15,6 +15,7 @@ from torch import Tensor
 
 from plackett import models
 from plackett.data import Augment, Batches, Pictures, derive
+from plackett.data.sight import Sight
 from plackett.errors import PlackettError
 from plackett.evaluation import accuracy, agreement, calibration, predict
 from plackett.experiments import surroundings
@@ -54,6 +55,7 @@ class Case:
     methods: Mapping[str, Mapping[str, Any]]
     recipe: Recipe
     augment: Augment | None = None
+    sight: Sight | None = None
 
     def steps(self) -> int:
         """Student steps that one seed takes."""
@@ -149,6 +151,7 @@ def _train(case: Case, taught: Taught, seed: int, folder: Path, watch: Watch) ->
         folder, case.test, {name: (finished[name].model, said) for name, said in logits.items()},
         (taught.teacher.network, taught.test_logits),
         seconds=time.perf_counter() - begun, epochs=case.recipe.epochs, steps=case.recipe.epochs * len(batches),
+        spec=case.student, sight=case.sight,
     )  # fmt: skip
     return Results(
         students={

@@ -129,7 +129,9 @@ def run(
 
 def _cases(data: digits.Digits, size: Size) -> list[Case]:
     def case(name: str, group: str, train: Pictures, recipe: Recipe) -> Case:
-        return Case(name, group, "scikit-learn digits", train, data.test, "mlp_student", METHODS, recipe)
+        return Case(
+            name, group, "scikit-learn digits", train, data.test, "mlp_student", METHODS, recipe, sight=digits.SIGHT
+        )
 
     few = Recipe(size.few_labels, 50, learning_rate=3e-2, weight_decay=0.01)
     everything = Recipe(size.all_labels, 128, learning_rate=3e-2, weight_decay=0.01)

@@ -14,8 +14,9 @@ from torch import Tensor, nn
 
 from plackett import models
 from plackett.data import Pictures
+from plackett.data.sight import Sight
 from plackett.evaluation.latency import latency
-from plackett.experiments import predictions
+from plackett.experiments import predictions, weights
 from plackett.experiments.alignment import align
 from plackett.experiments.predictions import Predictions
 from plackett.experiments.records import write_json
@@ -31,8 +32,16 @@ def keep(
     seconds: float,
     epochs: int,
     steps: int,
+    spec: str | None = None,
+    sight: Sight | None = None,
 ) -> None:
-    """Writes predictions.safetensors, transfer.json and costs.json; networks come with their test logits."""
+    """Writes predictions.safetensors, transfer.json and costs.json; networks come with their test logits.
+
+    Where it is said what network the students are and how it sees a picture, their weights are kept too.
+    """
+    if spec is not None and sight is not None:
+        for name, (network, _) in students.items():
+            weights.write(folder, name, network, spec, test.classes, sight)
     logits = {name: said.cpu().numpy() for name, (_, said) in students.items()}
     theirs = None if teacher is None else teacher[1].cpu().numpy()
     targets = test.targets.cpu().numpy()

@@ -242,6 +242,7 @@ def _train(
         folder, task.test, {name: (networks[name], said) for name, said in fitted.logits.items()},
         None if teacher is None else (teacher.network, teacher.test_logits),
         seconds=fitted.seconds, epochs=recipe.training.epochs, steps=recipe.training.epochs * len(stream),
+        spec=recipe.pairs[pair].student, sight=task.sight,
     )  # fmt: skip
     write_json(folder / RESULTS, _results(task, students, fitted, teacher))
     write_json(folder / RUN, record.model_copy(update={"status": "finished", "seconds": round(fitted.seconds, 2)}))

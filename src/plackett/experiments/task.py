@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from plackett import models
 from plackett.data import Batches, Pictures, ResidentBatches, Shift, Stream, cifar100, derive, digits
+from plackett.data.sight import Sight
 from plackett.errors import InputError
 from plackett.evaluation import predict_all
 from plackett.experiments import surroundings
@@ -37,6 +38,11 @@ class Task:
     @property
     def classes(self) -> int:
         return len(self.test.classes)
+
+    @property
+    def sight(self) -> Sight:
+        """How its networks see a picture."""
+        return cifar100.SIGHT if self.name == "cifar100" else digits.SIGHT
 
     @property
     def where(self) -> str:
