@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -36,7 +36,11 @@ def table(
 def _claims(held: Iterable[Cell], form: str) -> str:
     from plackett.experiments import claims, plain
 
-    forms = {"text": partial(plain.aligned, words=True), "markdown": plain.markdown, "csv": plain.comma_separated}
+    forms: dict[str, Callable[[list[list[str]]], str]] = {
+        "text": partial(plain.aligned, words=True),
+        "markdown": plain.markdown,
+        "csv": plain.comma_separated,
+    }
     if form not in forms:
         raise InputError(f"Claims have no format {form!r}; {did_you_mean(form, forms)}.")
     said = claims.of_paper()
