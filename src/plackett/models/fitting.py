@@ -35,7 +35,7 @@ class Fit:
 
     @property
     def reshaped(self) -> list[str]:
-        return [k for k, tensor in self.held.items() if k in self.wanted and tensor.shape != self.wanted[k].shape]
+        return [k for k, tensor in self.wanted.items() if k in self.held and tensor.shape != self.held[k].shape]
 
     @property
     def fitting(self) -> list[str]:
@@ -115,7 +115,7 @@ def check(found: Fit, what: str, path: object) -> None:
     if not (found.missing or found.unknown or found.reshaped):
         return
     wrong = []
-    for keys, words in ((found.missing, "missing"), (found.unknown, "of the file unknown to it")):
+    for keys, words in ((found.missing, "missing"), (found.unknown, "unknown to it")):
         if keys:
             wrong.append(f"{len(keys)} {_are(keys)} {words} (first {keys[0]})")
     if keys := found.reshaped:

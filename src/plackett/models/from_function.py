@@ -48,7 +48,7 @@ def from_function(spec: str, classes: int | None, pretrained: bool, sight: Sight
         raise InputError(
             f"{spec} gives {outputs} logits a picture, but the data has {classes} classes; let it take num_classes."
         )
-    return Made(network, outputs, seen, None, notes)
+    return Made(network, outputs, seen, None, not (pretrained and classes is None), notes)
 
 
 def _imported(spec: str, module_name: str, path: str) -> Callable[..., Any]:

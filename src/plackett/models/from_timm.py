@@ -28,13 +28,12 @@ def from_timm(name: str, classes: int | None, pretrained: bool, sight: Sight | N
     outputs = int(network.num_classes)
     if not outputs:
         raise InputError(f"timm:{name} gives features and no logits; it needs a head, or weights that have one.")
-    names = config.get("label_names")
-    if names is None and pretrained and outputs == config.get("num_classes"):
-        names = _imagenet_names(network)
+    kept = pretrained and outputs == config.get("num_classes")
+    names = (config.get("label_names") or _imagenet_names(network)) if kept else None
     if names is not None and len(names) != outputs:
         names = None
     found, notes = sight_of(library("timm.data", f"timm:{name}").resolve_data_config({}, model=network), f"timm:{name}")
-    return Made(network, outputs, found, tuple(map(str, names)) if names else None, notes)
+    return Made(network, outputs, found, tuple(map(str, names)) if names else None, not kept, notes)
 
 
 def _known_to_timm(timm: Any, name: str) -> None:

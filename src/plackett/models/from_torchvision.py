@@ -27,12 +27,13 @@ def from_torchvision(name: str, classes: int | None, pretrained: bool, sight: Si
     if name.lower() in ("googlenet", "inception_v3"):
         given = {"aux_logits": False, "init_weights": True, **given}
     network = called(f"torchvision:{name}", lambda: models.get_model(name, weights=None, **given))
-    names = None
+    names, fresh = None, True
     notes: tuple[str, ...] = ()
     if pretrained:
         notes = _downloaded(network, weights, f"torchvision:{name}", outputs)
-        names = _names(weights.meta["categories"]) if outputs == len(weights.meta["categories"]) else None
-    return Made(network, outputs, _sight_of_torchvision(weights.transforms()), names, notes)
+        fresh = outputs != len(weights.meta["categories"])
+        names = None if fresh else _names(weights.meta["categories"])
+    return Made(network, outputs, _sight_of_torchvision(weights.transforms()), names, fresh, notes)
 
 
 def _downloaded(network: nn.Module, weights: Any, spec: str, outputs: int) -> tuple[str, ...]:

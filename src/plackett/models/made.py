@@ -18,12 +18,16 @@ Options = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Made:
-    """A network, how it sees where that is known, how many logits it gives, and their names where those are known."""
+    """A network, how many logits it gives, and where it is known how it sees and what the logits stand for.
+
+    `fresh_head`: its last layer was drawn at random, whatever the rest was.
+    """
 
     network: nn.Module
     outputs: int
     sight: Sight | None = None
     class_names: tuple[str, ...] | None = None
+    fresh_head: bool = True
     notes: tuple[str, ...] = ()
 
 

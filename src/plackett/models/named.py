@@ -4,6 +4,7 @@
     torchvision:resnet18            any classifier of torchvision
     package.module:function         a function that gives a network, called with num_classes=... where it takes that
     resnet20                        one of this package
+    runs/teacher                    a folder that this package saved: network, weights, classes and sight in one
 
 >>> found = named("resnet20", classes=10)
 >>> found.outputs, found.sight.size, found.weights
@@ -79,12 +80,14 @@ def named(
     count = len(names) if names is not None else classes if isinstance(classes, int) else None
     if count is not None and count < 1:
         raise InputError(f"A network needs at least 1 class, not {count}.")
+    folder = Path(spec)
+    if weights is None and (folder / "config.json").is_file():
+        return _from_folder(folder, count, names, trust, sight)
     make, name = maker(spec)
     pretrained = weights == PRETRAINED
     if weights is None or pretrained:
         made = make(name, count, pretrained, sight, options or {})
-        fresh = pretrained and count is not None and made.class_names is None
-        return _named(made, spec, sight, names, PRETRAINED if pretrained else None, fresh or not pretrained, ())
+        return _named(made, spec, sight, names, PRETRAINED if pretrained else None, made.fresh_head, ())
 
     def anew(outputs: int | None) -> Made:
         return make(name, outputs, False, sight, options or {})
@@ -118,7 +121,23 @@ def _from_file(
             f"and its other {len(found.fitting)} tensors are from the file."
         )
     known = held.class_names if head is None and len(held.class_names or ()) == made.outputs else None
-    return _named(made, spec, sight, names or known, str(held.path), head is not None, notes)
+    return _named(made, spec, sight or held.sight, names or known, str(held.path), head is not None, notes)
+
+
+def _from_folder(
+    folder: Path, count: int | None, names: tuple[str, ...] | None, trust: bool, sight: Sight | None
+) -> Named:
+    """A network that `plackett.models.packed` saved; its head is drawn anew where other classes are asked for."""
+    from plackett.models import packed  # which may ask for a network by name in its turn
+
+    if count is not None and count != len(packed.read(folder)["classes"]):
+        said = packed.read(folder)
+        return named(
+            said["spec"], classes=names or count, weights=folder, trust=trust, sight=sight, options=said["options"]
+        )
+    held = packed.load(folder, trust=trust)
+    made = Made(held.network.train(), len(held.classes), held.sight, held.classes, fresh_head=False)
+    return _named(made, held.spec, sight, names, str(folder), False, ())
 
 
 def _named(

@@ -35,8 +35,8 @@ class Network(nn.Module):
                 f"[{', '.join(map(str, inputs.shape))}]."
             )
         for tap in taps:
-            if tap not in self.taps:
-                raise InputError(f"{type(self).__name__} has no tap {tap!r}; {did_you_mean(tap, self.taps)}.")
+            if tap not in type(self).taps:  # its own, whatever names `tapped` gave them
+                raise InputError(f"{type(self).__name__} has no tap {tap!r}; {did_you_mean(tap, type(self).taps)}.")
         features = self.features(inputs)
         logits = self.classify(features["embedding"])
         return (logits, {tap: features[tap] for tap in taps}) if taps else logits

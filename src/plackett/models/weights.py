@@ -14,9 +14,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from plackett.data.sight import Sight
 from plackett.errors import InputError
 
-PACKED = "model.safetensors"
+PACKED, OURS = "model.safetensors", "plackett"
 # Where trainers put the weights inside a checkpoint; a running average comes before what it is the average of.
 NESTED = (
     "state_dict_ema", "model_ema", "ema_state_dict", "ema", "state_dict", "model_state_dict", "model", "network", "net",
@@ -26,11 +27,12 @@ NESTED = (
 
 @dataclass(frozen=True)
 class Held:
-    """The tensors of a file by name, the names of the classes where it says them, and what was noticed."""
+    """The tensors of a file by name, classes and sight where it says them, and what was noticed."""
 
     path: Path
     tensors: dict[str, Tensor]
     class_names: tuple[str, ...] | None = None
+    sight: Sight | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -62,10 +64,12 @@ def _folder(path: Path) -> Held:
         return Held(path, _safetensors(file))
     try:
         said = json.loads(config.read_text(encoding="utf-8"))
-        names = said.get("label_names") or said.get("pretrained_cfg", {}).get("label_names")
-    except (ValueError, AttributeError) as error:
+        ours = said.get(OURS, {})
+        names = ours.get("classes") or said.get("label_names") or said.get("pretrained_cfg", {}).get("label_names")
+        sight = Sight.from_dict(ours["sight"]) if "sight" in ours else None
+    except (ValueError, AttributeError, TypeError, KeyError) as error:
         raise InputError(f"{config} is not the JSON that describes a network ({error}).") from error
-    return Held(path, _safetensors(file), tuple(map(str, names)) if names else None)
+    return Held(path, _safetensors(file), tuple(map(str, names)) if names else None, sight)
 
 
 def _safetensors(path: Path) -> dict[str, Tensor]:
@@ -126,8 +130,8 @@ def _nested(path: Path, found: Any) -> Held:
         found = found[keys[0]]
     if at and not notes:
         notes.append(f"The weights stand under {'.'.join(at)} in {path}.")
-    return Held(path, {str(name): tensor for name, tensor in found.items() if isinstance(tensor, Tensor)}, None,
-                tuple(notes))  # fmt: skip
+    tensors = {str(name): tensor for name, tensor in found.items() if isinstance(tensor, Tensor)}
+    return Held(path, tensors, notes=tuple(notes))
 
 
 def _is_state(found: Any) -> bool:
