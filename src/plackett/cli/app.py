@@ -12,7 +12,7 @@ import typer
 import typer.main
 
 import plackett
-from plackett.cli import align, data, demo, landscape, losses, report, reproduce, table, train
+from plackett.cli import align, data, demo, landscape, losses, report, reproduce, sweep, table, train
 from plackett.cli.letters import SPELL
 from plackett.cli.stopped import Stopped
 from plackett.errors import PlackettError
@@ -36,6 +36,7 @@ app.command("report")(report.report)
 app.command("train")(train.train)
 app.command("compare")(reproduce.compare)
 app.command("reproduce")(reproduce.reproduce)
+app.command("sweep")(sweep.sweep)
 app.command("table")(table.table)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import warnings
+import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -49,10 +51,25 @@ class Feed:
                     prefetch_factor=AHEAD,
                     pin_memory=self._pinned,
                 )
+                _open.add(self)
             return iter(self._loader)
 
     def close(self) -> None:
-        self._loader = None
+        """Ends the workers; the next batch that is wanted starts new ones."""
+        iterator = getattr(self._loader, "_iterator", None)
+        self._loader, self._busy = None, False
+        if iterator is not None:
+            iterator._shutdown_workers()
+
+
+# Python itself would only tell them to end, and wait until they do.
+_open: weakref.WeakSet[Feed] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for feed in list(_open):
+        feed.close()
 
 
 class _Latest:

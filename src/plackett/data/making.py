@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import TracebackType
 from typing import NamedTuple
 
 import numpy as np
@@ -95,5 +96,12 @@ def begin_worker(_: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "SIGALRM"):
         signal.signal(signal.SIGTERM, lambda *_: signal.alarm(GRACE))
+    sys.excepthook = _quietly
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: of the thread that made it
+
+
+def _quietly(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """A batch on its way to a parent that has just gone is nobody's concern."""
+    if not issubclass(kind, BrokenPipeError | ConnectionResetError | EOFError):
+        sys.__excepthook__(kind, error, trace)

@@ -47,6 +47,8 @@ def decoded(file: BinaryIO | str | Path, at_least: tuple[int, int] | None = None
                     image.load()
                     return image  # type: ignore[no-any-return]
                 return image.convert("RGB")  # type: ignore[no-any-return]
+    except pillow().UnidentifiedImageError as error:
+        raise ValueError("not a picture of a kind that Pillow knows") from error
     except (OSError, ValueError, MemoryError, ImportError):
         raise
     except Exception as error:  # a damaged file can end in nearly any of them

@@ -67,7 +67,7 @@ def crop(width: int, height: int, augment: Augmentation, draws: Draws) -> Box:
         ratio = math.exp(draws.uniform(*map(math.log, augment.ratio)))
         w, h = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
         if 0 < w <= width and 0 < h <= height:
-            left, top = draws.below(width - w + 1), draws.below(height - h + 1)
+            top, left = draws.below(height - h + 1), draws.below(width - w + 1)
             return left, top, left + w, top + h
     w = min(width, max(1, round(height * augment.ratio[1])))
     h = min(height, max(1, round(width / augment.ratio[0])))

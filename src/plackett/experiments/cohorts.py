@@ -65,9 +65,10 @@ def fit(
         def after(report: EpochReport) -> None:
             done = report.epoch + 1
             last, said = done == epochs, ""
+            scores: dict[str, float] = {}
             if last or done % evaluate_every == 0:
                 said_of = predictions()
-                right = {name: accuracy(logits, tested.targets) for name, logits in said_of.items()}
+                scores = right = {name: accuracy(logits, tested.targets) for name, logits in said_of.items()}
                 noticed = notice(report, said_of) if notice is not None else {}
                 lines = {
                     name: StudentEpoch(
@@ -84,6 +85,7 @@ def fit(
                 history.append(record.model_dump(mode="json"))
                 figures = ", ".join(f"{name} {100 * value:.1f}" for name, value in right.items())
                 said = f"epoch {done} of {epochs}: {figures}"
+            checkpoints.keep_best(cohort, report.epoch, scores)
             if last or done % checkpoint_every == 0:
                 seconds = before + time.perf_counter() - begun
                 checkpoints.save(cohort, report.epoch, notes={"history": history, "seconds": seconds})

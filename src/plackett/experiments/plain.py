@@ -9,20 +9,21 @@ from collections.abc import Sequence
 Rows = Sequence[Sequence[str]]
 
 
-def aligned(rows: Rows) -> str:
-    """
+def aligned(rows: Rows, *, words: bool = False) -> str:
+    """Names from the left edge on and figures up to the right one; of `words`, every column from the left.
+
     >>> print(aligned([["method", "n"], ["ce", "5"]]))
     method  n
     ---------
     ce      5
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join(
-            cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    lines = []
+    for row in rows:
+        cells = zip(row, widths, strict=True)
+        lines.append(
+            "  ".join(c.ljust(w) if words or i == 0 else c.rjust(w) for i, (c, w) in enumerate(cells)).rstrip()
+        )
     return "\n".join([lines[0], "-" * (sum(widths) + 2 * len(widths) - 2), *lines[1:]])
 
 

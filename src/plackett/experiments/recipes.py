@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from plackett import presets
 from plackett.errors import InputError, did_you_mean
 
-SHIPPED = ("cifar100", "digits")
+SWEEPS = ("tau", "ce-weight", "weights", "standardize", "divergence", "epochs")
+SHIPPED = ("cifar100", "digits", *(f"{data}-{sweep}" for data in ("cifar100", "digits") for sweep in SWEEPS))
 
 
 class Strict(BaseModel):
@@ -41,13 +42,19 @@ class Training(Strict):
 
 
 class Method(Strict):
-    """A preset with options for its own term, or the terms of an objective; `reads` names the features it takes."""
+    """A preset with options for its own term, or the terms of an objective; `reads` names the features it takes.
+
+    `changes` are options of any of its terms, said last; a rate or decay of its own stands for the recipe's.
+    """
 
     title: str
     preset: str | None = None
     options: dict[str, Any] = {}
     terms: dict[str, Any] | None = None
     reads: Literal["stages", "second", "last", "embedding"] | None = None
+    changes: dict[str, dict[str, Any]] = {}
+    learning_rate: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    weight_decay: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
     @model_validator(mode="after")
     def _one(self) -> Self:
@@ -70,8 +77,18 @@ class Smoke(Strict):
     methods: list[str]
 
 
+class Sweep(Strict):
+    """`keys` as `plackett sweep` takes them; `methods` are trained along as they are."""
+
+    keys: list[str]
+    methods: list[str] = []
+
+
 class Recipe(Strict):
+    """`extends` names the recipe that this one changes, whose teachers it shares."""
+
     name: str
+    extends: str | None = None
     data: Literal["cifar100", "digits"]
     title: str
     seeds: list[int]
@@ -85,12 +102,13 @@ class Recipe(Strict):
     default_pairs: list[str]
     default_methods: list[str]
     smoke: Smoke
+    sweep: Sweep | None = None
 
     @model_validator(mode="after")
     def _named(self) -> Self:
         for what, named, known in (
             ("pair", [*self.default_pairs, *self.smoke.pairs], self.pairs),
-            ("method", [*self.default_methods, *self.smoke.methods, self.baseline], self.methods),
+            ("method", [*self.default_methods, *self.smoke.methods, self.baseline, *self._along], self.methods),
         ):
             for name in named:
                 if name not in known:
@@ -98,8 +116,22 @@ class Recipe(Strict):
         return self
 
     @property
+    def _along(self) -> list[str]:
+        return [] if self.sweep is None else self.sweep.methods
+
+    @property
     def for_teacher(self) -> Training:
         return self.teacher_training or self.training
+
+    @property
+    def teachers_of(self) -> str:
+        """The recipe under whose name teachers are kept."""
+        return self.extends or self.name
+
+    def training_of(self, method: str) -> Training:
+        said = self.methods[method]
+        own = {"learning_rate": said.learning_rate, "weight_decay": said.weight_decay}
+        return self.training.model_copy(update={key: value for key, value in own.items() if value is not None})
 
     def chosen_pairs(self, names: Sequence[str] | None) -> list[str]:
         return self._chosen("pair", names, self.pairs, self.default_pairs)
@@ -132,6 +164,13 @@ class Recipe(Strict):
 
     def terms(self, method: str, pair: str, taps: Sequence[str] = ()) -> dict[str, Any]:
         """What `Objective` takes; `taps` are the names of the student's features."""
+        said, found = self.methods[method], self._terms(method, pair, taps)
+        for term, options in said.changes.items():
+            held = found.get(term, {})
+            found[term] = {**(held if isinstance(held, Mapping) else {"weight": held}), **options}
+        return found
+
+    def _terms(self, method: str, pair: str, taps: Sequence[str]) -> dict[str, Any]:
         said = self.methods[method]
         if said.terms is not None:
             return dict(said.terms)
@@ -166,7 +205,7 @@ def read(which: str) -> Recipe:
 
 def parse(text: str, where: str) -> Recipe:
     try:
-        return Recipe.model_validate(yaml.safe_load(text))
+        return Recipe.model_validate(_extended(yaml.safe_load(text), where))
     except yaml.YAMLError as error:
         raise InputError(f"The recipe {where} is not YAML: {' '.join(str(error).split())}.") from error
     except ValidationError as error:
@@ -174,3 +213,16 @@ def parse(text: str, where: str) -> Recipe:
         at = ".".join(map(str, found["loc"]))
         message = found["msg"].removeprefix("Value error, ")
         raise InputError(f"The recipe {where}{f', {at}' if at else ''}: {message}.") from error
+
+
+def _extended(given: Any, where: str) -> Any:
+    """What is said, and for the rest the recipe that it extends: training key by key, pairs and methods by name."""
+    if not isinstance(given, Mapping) or given.get("extends") is None:
+        return given
+    base = given["extends"]
+    if base not in SHIPPED:
+        raise InputError(f"The recipe {where} extends {base!r}; {did_you_mean(base, SHIPPED)}.")
+    held = _extended(yaml.safe_load(shipped(f"{base}.yaml")), base)
+    merged = {key: {**held[key], **(given.get(key) or {})} for key in ("training", "pairs", "methods")}
+    teacher = {"teacher_training": held.get("teacher_training") or held["training"]}
+    return {**held, **teacher, **given, **merged, "extends": held.get("extends") or base}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -47,6 +48,7 @@ class Order:
         out: where run folders, checkpoints and trained teachers go.
         results: the folder or .jsonl file of finished cells; those beside it count as there already.
         teacher: a file, for one pair.
+        teachers: the folder of trained teachers; None is the one in `out`.
         train_teacher: train it where it is not in `out`; otherwise a teacher that is nowhere is an error.
         per_cohort: at most so many students at a time, for memory and for smaller checkpoints.
     """
@@ -60,6 +62,7 @@ class Order:
     data: Path | None = None
     device: str | None = None
     teacher: Path | None = None
+    teachers: Path | None = None
     train_teacher: bool = False
     per_cohort: int | None = None
 
@@ -138,7 +141,7 @@ def _pair(work: _Work, pair: str) -> Iterator[Cell]:
     for seed in order.seeds:
         cohort: dict[str, dict[str, Any]] = {}
         for method in order.methods:
-            config = _config(work, pair, terms[method], teacher if method in reads else None)
+            config = _config(work, pair, method, terms[method], teacher if method in reads else None)
             old = work.held.get((recipe.name, pair, method, seed))
             if old is None:
                 cohort[method] = config
@@ -154,12 +157,22 @@ def _pair(work: _Work, pair: str) -> Iterator[Cell]:
             yield from _train(work, pair, seed, part, teacher if reads & set(part) else None, about)
 
 
-def _config(work: _Work, pair: str, terms: Mapping[str, Any], teacher: teachers.Loaded | None) -> dict[str, Any]:
+def _together(methods: Sequence[str]) -> str:
+    """The methods of a cohort as part of a folder's name, which may not be of any length."""
+    text = "+".join(methods)
+    if len(text) <= 120:
+        return text
+    return f"{len(methods)}-methods-{hashlib.blake2b(text.encode(), digest_size=4).hexdigest()}"
+
+
+def _config(
+    work: _Work, pair: str, method: str, terms: Mapping[str, Any], teacher: teachers.Loaded | None
+) -> dict[str, Any]:
     recipe = work.order.recipe
     return {
         "student": recipe.pairs[pair].student,
         "terms": dict(terms),
-        "training": recipe.training.model_dump(),
+        "training": recipe.training_of(method).model_dump(),
         "teacher": None if teacher is None else {"network": teacher.name, "sha256": teacher.sha256},
         "data": work.task.fingerprint,
     }
@@ -168,7 +181,7 @@ def _config(work: _Work, pair: str, terms: Mapping[str, Any], teacher: teachers.
 def _teacher(work: _Work, pair: str) -> teachers.Loaded:
     order, task = work.order, work.task
     name = order.recipe.pairs[pair].teacher
-    own = order.out / "teachers" / f"{name}.safetensors"
+    own = (order.teachers or order.out / "teachers") / f"{name}.safetensors"
     if order.train_teacher:
         training = order.recipe.for_teacher
         work.total += 0 if own.exists() else training.epochs
@@ -177,7 +190,7 @@ def _teacher(work: _Work, pair: str) -> teachers.Loaded:
             every=order.recipe.evaluate_every, saves=order.recipe.checkpoint_every,
         )  # fmt: skip
         return teachers.load(path, name, task)
-    places = [order.teacher] if order.teacher else [own, COMMITTED / order.recipe.name / "teachers" / own.name]
+    places = [order.teacher] if order.teacher else [own, COMMITTED / order.recipe.teachers_of / "teachers" / own.name]
     for path in places:
         if path.is_file():
             return teachers.load(path, name, task)
@@ -196,7 +209,7 @@ def _train(
     about: TeacherRecord | None,
 ) -> list[Cell]:
     order, task, recipe = work.order, work.task, work.order.recipe
-    folder = order.out / pair / f"seed-{seed}-{'+'.join(configs)}"
+    folder = order.out / pair / f"seed-{seed}-{_together(list(configs))}"
     stream = task.stream(recipe.training, seed)
     students = []
     for method, config in configs.items():
@@ -208,7 +221,7 @@ def _train(
                 method,
                 lambda: task.network(recipe.pairs[pair].student),
                 objective,
-                optimisation(recipe.training),
+                optimisation(recipe.training_of(method)),
                 steps_per_epoch=len(stream),
                 seed=seed,
                 device=task.device,

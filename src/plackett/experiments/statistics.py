@@ -114,6 +114,21 @@ def summary(values: Sequence[float]) -> Summary:
     return Summary(n, mean, math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1)))
 
 
+def interval(
+    values: Sequence[float], level: float = 0.95, resolution: float | None = None
+) -> tuple[float, float] | None:
+    """Student's t interval of the mean; None of one figure. `resolution` is as in `paired`, a figure's step.
+
+    >>> [round(end, 2) for end in interval([1.0, 2.0, 3.0])]
+    [-0.48, 4.48]
+    """
+    of = summary(values)
+    if of.std is None:
+        return None
+    half = t_quantile(0.5 + level / 2, of.n - 1) * max(of.std, (resolution or 0.0) / math.sqrt(12)) / math.sqrt(of.n)
+    return of.mean - half, of.mean + half
+
+
 def paired(
     values: Sequence[float], base: Sequence[float], level: float = 0.95, resolution: float | None = None
 ) -> Difference:

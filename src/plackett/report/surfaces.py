@@ -57,7 +57,7 @@ def save(figure: Any, out: Path) -> list[Path]:
     """The figure as .png and .svg, without the date, so that equal pictures are equal files."""
     paths = []
     for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
-        path = out.with_suffix(f".{kind}")
+        path = out.parent / f"{out.name}.{kind}"  # the name may hold dots of its own
         with replacing(path) as temporary:
             figure.savefig(temporary, format=kind, metadata=metadata)
         paths.append(path)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,15 +59,25 @@ class Checkpoints:
         `notes` (as JSON has them) come back from `restore`: what the caller must know to go on. Of several processes
         the first writes.
         """
-        if not cohort.processes.first or (done is not None and cohort.processes.several):
-            return
+        self.keep_best(cohort, epoch, scores or {})
+        if cohort.processes.first and (done is None or not cohort.processes.several):
+            with self._told(epoch):
+                self._save_last(cohort, epoch, notes or {}, done)
+
+    def keep_best(self, cohort: Cohort, epoch: int, scores: Mapping[str, float]) -> None:
+        """Each student whose score is its highest so far."""
+        for student in cohort.students:
+            score = scores.get(student.name)
+            if score is not None and score > self.best.get(student.name, (float("-inf"), 0))[0]:
+                self.best[student.name] = (score, epoch)
+                if cohort.processes.first:
+                    with self._told(epoch):
+                        self._save_best(student, score, epoch)
+
+    @contextmanager
+    def _told(self, epoch: int) -> Iterator[None]:
         try:
-            for student in cohort.students:
-                score = (scores or {}).get(student.name)
-                if score is not None and score > self.best.get(student.name, (float("-inf"), 0))[0]:
-                    self.best[student.name] = (score, epoch)
-                    self._save_best(student, score, epoch)
-            self._save_last(cohort, epoch, notes or {}, done)
+            yield
         except OSError as error:
             raise PlackettError(
                 f"The checkpoint of epoch {epoch + 1} could not be saved in {self.folder} ({error.strerror or error}); "
