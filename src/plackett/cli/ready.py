@@ -10,7 +10,11 @@ from pathlib import Path
 from plackett.errors import InputError, missing_extra
 
 # What an extra's packages import in their turn counts too: scikit-learn may be there and SciPy not.
-EXTRAS = {"demo": ("sklearn", "scipy", "joblib", "threadpoolctl"), "report": ("jinja2", "markupsafe", "matplotlib")}
+EXTRAS = {
+    "demo": ("sklearn", "scipy", "joblib", "threadpoolctl"),
+    "report": ("jinja2", "markupsafe", "matplotlib"),
+    "tracking": ("tensorboard",),
+}
 
 
 def extras(what: str, names: Sequence[str]) -> None:

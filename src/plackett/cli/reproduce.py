@@ -26,6 +26,7 @@ TrainTeacherOption = Annotated[bool, typer.Option("--train-teacher", help="Train
 TeacherOption = Annotated[Path | None, typer.Option(help="The teacher's weights (safetensors), for one pair.")]
 SizeOption = Annotated[int | None, typer.Option(help="At most so many students a cohort.")]
 DeviceOption = Annotated[str | None, typer.Option(help="cpu or cuda. [default: cuda where there is one]")]
+TensorBoardOption = Annotated[bool, typer.Option("--tensorboard", help="Write every epoch for TensorBoard too.")]
 SmokeOption = Annotated[bool, typer.Option("--smoke", help="The recipe's smallest size, to see that all works.")]
 
 
@@ -43,12 +44,13 @@ def reproduce(
     per_cohort: SizeOption = None,
     device: DeviceOption = None,
     smoke: SmokeOption = False,
+    tensorboard: TensorBoardOption = False,
 ) -> None:
     """Train what a published table needs, one cohort a seed, and print ours beside the paper's."""
     if name != "cifar100":
         raise InputError(f"There is no published table {name!r} to reproduce; choices: cifar100. See plackett compare.")
     carry_out(name, pair, methods, seeds, epochs, data, out, results, train_teacher, teacher, per_cohort, device,
-              smoke, None)  # fmt: skip
+              smoke, tensorboard, None)  # fmt: skip
 
 
 def compare(
@@ -65,11 +67,12 @@ def compare(
     per_cohort: SizeOption = None,
     device: DeviceOption = None,
     smoke: SmokeOption = False,
+    tensorboard: TensorBoardOption = False,
     base: Annotated[str | None, typer.Option(help="What differences are to. [default: as the recipe says]")] = None,
 ) -> None:
     """Compare objectives over seeds; only the cells that are missing are trained."""
     carry_out(recipe, pair, methods, seeds, epochs, data, out, results, train_teacher, teacher, per_cohort, device,
-              smoke, base)  # fmt: skip
+              smoke, tensorboard, base)  # fmt: skip
 
 
 def carry_out(
@@ -86,6 +89,7 @@ def carry_out(
     per_cohort: int | None,
     device: str | None,
     smoke: bool,
+    tensorboard: bool,
     base: str | None,
 ) -> None:
     from rich.console import Console
@@ -103,6 +107,8 @@ def carry_out(
     if base is not None:
         recipe.chosen_methods([base])
     ready.folder(folder)
+    if tensorboard:
+        ready.extras("--tensorboard", ["tracking"])
     console = Console(highlight=False)
     with Bar(console) as bar:
         bar.tell("loading torch", 0, 1)
@@ -122,6 +128,7 @@ def carry_out(
             # Where it takes seconds nobody need ask for it.
             train_teacher=train_teacher or (teacher is None and (smoke or recipe.data == "digits")),
             per_cohort=per_cohort,
+            tensorboard=tensorboard,
         )
 
         def watch(progress: experiment.Progress) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from plackett.cli import ready
-from plackett.cli.reproduce import DataOption, DeviceOption, SmokeOption
+from plackett.cli.reproduce import DataOption, DeviceOption, SmokeOption, TensorBoardOption
 from plackett.cli.stopped import Stopped, at_once
 
 
@@ -21,6 +21,7 @@ def train(
     out: Annotated[Path, typer.Option(help="Where the weights and the checkpoint go.")] = Path("runs/train"),
     device: DeviceOption = None,
     smoke: SmokeOption = False,
+    tensorboard: TensorBoardOption = False,
 ) -> None:
     """Train a network without a teacher, and save it as one: weights in half precision, and what they are."""
     from rich.console import Console
@@ -33,6 +34,8 @@ def train(
     if epochs is not None:
         asked = asked.lasting(epochs, teacher=True)
     ready.folder(out)
+    if tensorboard:
+        ready.extras("--tensorboard", ["tracking"])
     with Bar(Console(highlight=False)) as bar:
         bar.tell("loading torch", 0, 1)
         with at_once():
@@ -50,8 +53,9 @@ def train(
         path = out / f"{network}-seed-{seed}.safetensors"
         try:
             teachers.train(
-                network, task, training, seed, path, watch, every=asked.evaluate_every, saves=asked.checkpoint_every
-            )
+                network, task, training, seed, path, watch, every=asked.evaluate_every, saves=asked.checkpoint_every,
+                tensorboard=tensorboard,
+            )  # fmt: skip
         except KeyboardInterrupt:
             raise Stopped(f"Stopped. The last checkpoint is in {out}; the same command goes on from it.") from None
         found = teachers.load(path, network, task)

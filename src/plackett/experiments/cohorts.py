@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from plackett.evaluation import accuracy
 from plackett.experiments.records import EpochRecord, MetricsFile, StudentEpoch
+from plackett.experiments.tensorboard import board
 from plackett.training import Checkpoints, Cohort, EpochReport
 
 Watch = Callable[[str, int], None]  # what is being done, and the student epochs that were
@@ -47,6 +48,7 @@ def fit(
     checkpoint_every: int,
     watch: Watch,
     notice: Notice | None = None,
+    tensorboard: bool = False,
 ) -> Fitted:
     """Trains to the end; a run that was killed goes on from its last checkpoint, and one that is finished is read."""
     checkpoints = Checkpoints(folder, config)
@@ -58,11 +60,19 @@ def fit(
     def predictions() -> dict[str, Tensor]:
         return tested.predictions({student.name: student.kept for student in cohort.going()})
 
-    with MetricsFile(folder) as metrics:
+    with MetricsFile(folder) as metrics, board(folder, tensorboard) as show:
+
+        def write(epoch: EpochRecord) -> None:
+            metrics.append(epoch)
+            show(epoch)
+
         for line in history:
-            metrics.append(EpochRecord.model_validate(line))
+            write(EpochRecord.model_validate(line))
+
+        pace = _Pace(cohort)
 
         def after(report: EpochReport) -> None:
+            pace.epoch_over()
             done = report.epoch + 1
             last, said = done == epochs, ""
             scores: dict[str, float] = {}
@@ -81,15 +91,19 @@ def fit(
                     for name, seen in report.metrics.items()
                 }
                 record = EpochRecord(epoch=report.epoch, students=lines)
-                metrics.append(record)
+                write(record)
                 history.append(record.model_dump(mode="json"))
-                figures = ", ".join(f"{name} {100 * value:.1f}" for name, value in right.items())
-                said = f"epoch {done} of {epochs}: {figures}"
+                figures = ", ".join(
+                    f"{name} {100 * value:.1f} % (loss {report.metrics[name].loss:.3g})"
+                    for name, value in right.items()
+                )
+                said = f"epoch {done} of {epochs}: {figures}; {pace.images:,} images/s"
             checkpoints.keep_best(cohort, report.epoch, scores)
             if last or done % checkpoint_every == 0:
                 seconds = before + time.perf_counter() - begun
                 checkpoints.save(cohort, report.epoch, notes={"history": history, "seconds": seconds})
             watch(said, len(cohort.students))
+            pace.epoch_begins()
 
         cohort.fit(epochs, after, start=start)
     best: dict[str, tuple[float, int]] = {}
@@ -99,3 +113,23 @@ def fit(
         best[student.name] = (score, -epoch)
     seconds = before if start >= epochs else before + time.perf_counter() - begun
     return Fitted(best, predictions(), seconds)
+
+
+class _Pace:
+    """Pictures that all students together learn from in a second; tests and checkpoints do not count."""
+
+    def __init__(self, cohort: Cohort) -> None:
+        self._cohort, self._pictures, self._seconds = cohort, 0, 0.0
+        self.epoch_begins()
+
+    def epoch_begins(self) -> None:
+        self._begun = time.perf_counter()
+
+    def epoch_over(self) -> None:
+        self._seconds += time.perf_counter() - self._begun
+        batches = self._cohort.batches
+        self._pictures += min(len(batches) * batches.size, len(batches.pictures)) * len(self._cohort.students)
+
+    @property
+    def images(self) -> int:
+        return round(self._pictures / max(self._seconds, 1e-9))

@@ -51,6 +51,7 @@ class Order:
         teachers: the folder of trained teachers; None is the one in `out`.
         train_teacher: train it where it is not in `out`; otherwise a teacher that is nowhere is an error.
         per_cohort: at most so many students at a time, for memory and for smaller checkpoints.
+        tensorboard: write every epoch for TensorBoard too.
     """
 
     recipe: Recipe
@@ -65,6 +66,7 @@ class Order:
     teachers: Path | None = None
     train_teacher: bool = False
     per_cohort: int | None = None
+    tensorboard: bool = False
 
     def __post_init__(self) -> None:
         if not self.seeds or min(self.seeds) < 0:
@@ -187,7 +189,7 @@ def _teacher(work: _Work, pair: str) -> teachers.Loaded:
         work.total += 0 if own.exists() else training.epochs
         path = teachers.train(
             name, task, training, 0, own, work.tell(f"teacher {name}"),
-            every=order.recipe.evaluate_every, saves=order.recipe.checkpoint_every,
+            every=order.recipe.evaluate_every, saves=order.recipe.checkpoint_every, tensorboard=order.tensorboard,
         )  # fmt: skip
         return teachers.load(path, name, task)
     places = [order.teacher] if order.teacher else [own, COMMITTED / order.recipe.teachers_of / "teachers" / own.name]
@@ -242,7 +244,7 @@ def _train(
     try:
         fitted = fit(
             cohort, task, folder, config, recipe.training.epochs, recipe.evaluate_every, recipe.checkpoint_every,
-            work.tell(f"{pair}, seed {seed}"),
+            work.tell(f"{pair}, seed {seed}"), tensorboard=order.tensorboard,
         )  # fmt: skip
     except BaseException as error:
         status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"

@@ -77,7 +77,16 @@ class Loaded:
 
 
 def train(
-    name: str, task: Task, training: Training, seed: int, path: Path, watch: Watch, *, every: int = 10, saves: int = 10
+    name: str,
+    task: Task,
+    training: Training,
+    seed: int,
+    path: Path,
+    watch: Watch,
+    *,
+    every: int = 10,
+    saves: int = 10,
+    tensorboard: bool = False,
 ) -> Path:
     """Trains a network on labels alone and leaves it in `path`, with `.json` beside it; kept if it is there already."""
     config = {"network": name, "training": training.model_dump(), "seed": seed, "data": task.fingerprint}
@@ -99,7 +108,10 @@ def train(
         device=task.device,
     )
     cohort = Cohort([student], stream, mode=task.mode)
-    found = fit(cohort, task, path.parent / f"training-{path.stem}", config, training.epochs, every, saves, watch)
+    found = fit(
+        cohort, task, path.parent / f"training-{path.stem}", config, training.epochs, every, saves, watch,
+        tensorboard=tensorboard,
+    )  # fmt: skip
     if student.stopped is not None:
         raise PlackettError(student.stopped)
     path.parent.mkdir(parents=True, exist_ok=True)
