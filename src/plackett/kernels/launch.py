@@ -15,7 +15,7 @@ _REGISTERS = 64  # a thread; the general rows spill then, and the others overlap
 _WARP = 32
 _LONG = 16384  # classes
 # float32 bits that no logit of a dtype uses; the first of any are then found without them
-_SPARE_BITS = {torch.float32: 0, torch.float16: 13, torch.bfloat16: 16}
+SPARE_BITS = {torch.float32: 0, torch.float16: 13, torch.bfloat16: 16}
 
 
 @functools.cache
@@ -53,7 +53,7 @@ def launch_exact(
     warps = max(1, (1 << bits) // (_WARP * per_thread))
     lanes = _WARP * warps
     register_bits = bits - lanes.bit_length() + 1
-    align = _alignment(student, teacher)
+    align = alignment(student, teacher)
     vector = min(align, 16 // min(student.element_size(), teacher.element_size()), (1 << bits) // lanes)
     options = {} if interpreted() else {"maxnreg": maxnreg}
     exact_kernel[(n,)](
@@ -86,7 +86,7 @@ def launch_exact(
         KEEP=keep is not None,
         PARTIAL=kept < classes,
         GRADIENT=want_gradient,
-        PTX=_has_ptx() if ptx is None else ptx,
+        PTX=has_ptx() if ptx is None else ptx,
         num_warps=warps,
         **options,
     )
@@ -122,7 +122,7 @@ def launch_topk(
     if block is None:
         # Measured on one H200: long rows want many warps and what few registers that leaves, short ones the opposite.
         block, warps, maxnreg = (4096, 16, 64) if classes > _LONG else (2048, 4, 128)
-    align = _alignment(student, teacher)
+    align = alignment(student, teacher)
     options = {} if interpreted() else {"maxnreg": maxnreg}
     topk_kernel[(n,)](
         student,
@@ -149,13 +149,13 @@ def launch_topk(
         BLOCK=block,
         CHUNKS=-(-classes // block),
         SLOTS=slots,
-        SPARE=_SPARE_BITS[teacher.dtype],
+        SPARE=SPARE_BITS[teacher.dtype],
         MODE=3 if rank_weights is not None else MODES[weights],
         LABELLED=target is not None,
         FLOOR=label_weight is not None,
         KEEP=keep is not None,
         GRADIENT=want_gradient,
-        PTX=_has_ptx(),
+        PTX=has_ptx(),
         num_warps=warps,
         **options,
     )
@@ -163,12 +163,12 @@ def launch_topk(
 
 
 @functools.cache
-def _has_ptx() -> bool:
+def has_ptx() -> bool:
     """Shared memory is reached, and single instructions are picked, in PTX."""
     return not interpreted() and torch.version.cuda is not None
 
 
-def _alignment(student: Tensor, teacher: Tensor) -> int:
+def alignment(student: Tensor, teacher: Tensor) -> int:
     """The largest power of two, up to 16, that divides the classes and the rows' strides."""
     common = math.gcd(16, student.shape[1], student.stride(0), teacher.stride(0))
     return common if student.stride(1) == teacher.stride(1) == 1 else 1

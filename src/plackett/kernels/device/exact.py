@@ -22,6 +22,19 @@ _LINEAR_RANGE = tl.constexpr(70.0)
 
 
 @triton.jit
+def plain_terms(s, a, top, after, before, N: tl.constexpr, REGISTERS: tl.constexpr, PTX: tl.constexpr):
+    """Loss, gradient and a / X by rank; `after` is the e of what comes later still, `before` the a / X of what came."""
+    z = (s - top) * _LOG2E
+    e = exp2(z, PTX)
+    later = sum_beyond(e, N, REGISTERS, True) + after
+    # The bounds are for the padding only, where 0 * inf would be NaN.
+    loss = whole(a * log1p(later * exp2(tl.minimum(-z, 126.0), PTX), PTX))
+    ratio = a * reciprocal(tl.maximum(e + later, 1e-37), PTX)
+    gradient = e * (sum_beyond(ratio, N, REGISTERS, False) + before) - ratio * later
+    return loss, gradient, ratio
+
+
+@triton.jit
 def _plain_row(s, t, top, rank, classes, kept, rank_weights, scale, label_weight, N: tl.constexpr,
                REGISTERS: tl.constexpr, MODE: tl.constexpr, LABELLED: tl.constexpr, FLOOR: tl.constexpr,
                PARTIAL: tl.constexpr, PTX: tl.constexpr):  # fmt: skip
@@ -38,13 +51,7 @@ def _plain_row(s, t, top, rank, classes, kept, rank_weights, scale, label_weight
     if FLOOR:
         a = tl.where(rank == 0, tl.maximum(a, label_weight), a)
 
-    z = (s - top) * _LOG2E
-    e = exp2(z, PTX)
-    later = sum_beyond(e, N, REGISTERS, True)
-    # The bounds are for the padding only, where 0 * inf would be NaN.
-    loss = whole(a * log1p(later * exp2(tl.minimum(-z, 126.0), PTX), PTX))
-    ratio = a * reciprocal(tl.maximum(e + later, 1e-37), PTX)
-    gradient = e * sum_beyond(ratio, N, REGISTERS, False) - ratio * later
+    loss, gradient, _ = plain_terms(s, a, top, -0.0, -0.0, N, REGISTERS, PTX)
     return loss, gradient, past
 
 

@@ -47,6 +47,30 @@ def by_rank(rank, choices, rank_weights, MODE: tl.constexpr):
 
 
 @triton.jit
+def general_terms(z, a, taken, charged, label, after, after_k, rest, rest_k, before, before_k, N: tl.constexpr,
+                  REGISTERS: tl.constexpr, LABELLED: tl.constexpr):  # fmt: skip
+    """Loss, gradient and a / X by rank. `after` is the e of what comes later still, `rest` of what only the label's own
+    choice is made among, `before` the a / X of what came earlier."""
+    e, k = scaled_exp(tl.where(taken, z, -float("inf")))
+    later, later_k = scaled_sum_beyond(e, k, N, REGISTERS, True)
+    later, later_k = scaled_add(later, later_k, after, after_k)
+    if LABELLED:
+        more, more_k = scaled_add(later, later_k, rest, rest_k)
+        later, later_k = tl.where(label, more, later), tl.where(label, more_k, later_k)
+    x, gap = later / e, later_k - k
+    far = _LN2 * gap.to(tl.float32) + tl.log2(x) * _LN2
+    loss = whole(tl.where(charged, a * tl.where(gap > 64, far, log1p(x * power_of_two(gap), False)), 0.0))
+
+    total, total_k = scaled_add(e, k, later, later_k)
+    ratio, ratio_k = scaled(tl.where(charged, a / total, 0.0), -total_k)
+    earlier, earlier_k = scaled_sum_beyond(ratio, ratio_k, N, REGISTERS, False)
+    earlier, earlier_k = scaled_add(earlier, earlier_k, before, before_k)
+    gradient = e * earlier * power_of_two(k + earlier_k)
+    gradient -= tl.where(charged, a * (later / total) * power_of_two(later_k - total_k), 0.0)
+    return loss, tl.where(taken, gradient, 0.0), ratio, ratio_k
+
+
+@triton.jit
 def general_row(s, t, rank, classes, kept, rank_weights, scale, label_weight, N: tl.constexpr, REGISTERS: tl.constexpr,
                 MODE: tl.constexpr, LABELLED: tl.constexpr, FLOOR: tl.constexpr):  # fmt: skip
     """Loss, gradient by rank, and the weight of the choices past `kept`; a label's logit is t at rank 0."""
@@ -68,23 +92,12 @@ def general_row(s, t, rank, classes, kept, rank_weights, scale, label_weight, N:
     charged = taken & (rank < kept) & (a != 0)
 
     z = tl.where(here, s - largest(tl.where(here, s, nothing)), nothing)
-    e, k = scaled_exp(tl.where(taken, z, nothing))
-    later, later_k = scaled_sum_beyond(e, k, N, REGISTERS, True)
+    rest, rest_k = 0.0, NOTHING
     if LABELLED:
         u, u_k = scaled_exp(tl.where(unoffered, z, nothing))
         rest, rest_k = scaled_whole(u, u_k)
-        more, more_k = scaled_add(later, later_k, rest, rest_k)
-        later, later_k = tl.where(rank == 0, more, later), tl.where(rank == 0, more_k, later_k)
-    x, gap = later / e, later_k - k
-    far = _LN2 * gap.to(tl.float32) + tl.log2(x) * _LN2
-    loss = whole(tl.where(charged, a * tl.where(gap > 64, far, log1p(x * power_of_two(gap), False)), 0.0))
-
-    total, total_k = scaled_add(e, k, later, later_k)
-    ratio, ratio_k = scaled(tl.where(charged, a / total, 0.0), -total_k)
-    before, before_k = scaled_sum_beyond(ratio, ratio_k, N, REGISTERS, False)
-    gradient = e * before * power_of_two(k + before_k)
-    gradient -= tl.where(charged, a * (later / total) * power_of_two(later_k - total_k), 0.0)
-    gradient = tl.where(taken, gradient, 0.0)
+    loss, gradient, ratio, ratio_k = general_terms(z, a, taken, charged, rank == 0, 0.0, NOTHING, rest, rest_k,
+                                                   0.0, NOTHING, N, REGISTERS, LABELLED)  # fmt: skip
     if LABELLED:
         label_x, label_k = scaled_whole(tl.where(rank == 0, ratio, 0.0), tl.where(rank == 0, ratio_k, NOTHING))
         gradient = tl.where(unoffered, u * label_x * power_of_two(u_k + label_k), gradient)

@@ -1,0 +1,68 @@
+"""Where in every sorted run the first q of the whole row end: the second of three launches of `long`.
+
+The logit of the q-th class is found by halving, counting in each run by halving too, between what the last two counts
+left open. Of the classes that share that logit the first runs', which are the lower classes, are taken.
+"""
+
+import triton
+import triton.language as tl
+
+from plackett.kernels.device.select import falling32
+
+
+@triton.jit
+def _counts(run, low, high, bound, SPARE: tl.constexpr):
+    """How many of each run are not beyond `bound`, known to lie in [low, high]."""
+    while tl.max(high - low, 0) > 0:
+        middle = (low + high) >> 1
+        open_ = low < high
+        key = falling32(tl.load(run + middle, mask=open_, other=0.0).to(tl.float32)) >> SPARE
+        near = key <= bound
+        low = tl.where(open_ & near, middle + 1, low)
+        high = tl.where(open_ & (near == 0), middle, high)
+    return low
+
+
+@triton.jit
+def cuts_kernel(
+    by_teacher,
+    keep,
+    cuts,  # [rows, parts + 1, RUNS] int32
+    keep_step,
+    classes,
+    parts,
+    N: tl.constexpr,  # log2 of a run
+    PART: tl.constexpr,
+    RUNS: tl.constexpr,  # a power of two
+    SPARE: tl.constexpr,
+    KEEP: tl.constexpr,
+):
+    row = (tl.program_id(0) // (parts + 1)).to(tl.int64)
+    part = tl.program_id(0) % (parts + 1)
+    counts = True
+    if KEEP:
+        counts = tl.load(keep + row * keep_step) != 0
+    if counts:
+        runs = tl.arange(0, RUNS)
+        size = tl.minimum(tl.maximum(classes - (runs << N), 0), 1 << N)
+        run = by_teacher + row * classes + (runs << N)
+        wanted = tl.minimum(part * PART, classes)
+        lowest: tl.constexpr = -0x80000000 >> SPARE
+        highest: tl.constexpr = 0x7FFFFFFF >> SPARE
+        low = tl.full((), lowest, tl.int64)
+        high = tl.full((), highest, tl.int64)
+        below = tl.zeros([RUNS], tl.int32)
+        above = size
+        while low < high:
+            middle = (low + high) >> 1
+            here = _counts(run, below, above, middle.to(tl.int32), SPARE)
+            if tl.sum(here, 0) >= wanted:
+                high = middle
+                above = here
+            else:
+                low = middle + 1
+                below = here
+        ties = above - below
+        taken = wanted - tl.sum(below, 0) - (tl.cumsum(ties, 0) - ties)
+        cut = below + tl.minimum(tl.maximum(taken, 0), ties)
+        tl.store(cuts + (row * (parts + 1) + part) * RUNS + runs, cut)
