@@ -59,6 +59,47 @@ def test_exact_rows_of_every_kind(name: str, labelled: bool) -> None:
     hold(fused_rows, s, t, y if labelled else None)
 
 
+@pytest.mark.parametrize("classes", [8193, 9000, 32000, 65537, 128256, 152064])
+@pytest.mark.parametrize("dtype", [torch.float32, *HALVES])
+def test_long_rows(dtype: torch.dtype, classes: int) -> None:
+    s, t, y = drawn("random", 16, classes, dtype)
+    hold(fused_rows, s, t, y)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name", CASES)
+def test_long_rows_of_every_kind(name: str, dtype: torch.dtype) -> None:
+    s, t, y = drawn(name, 16, 20011, dtype)
+    hold(fused_rows, s, t, y)
+    hold(fused_rows, s, t, None, temperature=4.0)
+
+
+def test_a_flat_teacher_and_a_narrow_one_in_long_rows() -> None:
+    s, t, y = drawn("random", 16, 20000)
+    flat = torch.zeros_like(s)
+    flat[:, 11] = 1
+    hold(fused_rows, s, flat, y)
+    hold(fused_rows, s, 5 + t * 1e-4, y)
+
+
+@pytest.mark.parametrize("kind", ["uniform", "position", "given"])
+def test_long_rows_with_weights_by_rank(kind: str) -> None:
+    s, t, y = drawn("gapped", 16, 12000)
+    weights = torch.rand(12000, device="cuda") if kind == "given" else kind
+    hold(fused_rows, s, t, y, weights=weights, label_weight=0.3, top_k=5000)
+
+
+def test_long_rows_stay_within_two_buffers_beside_the_gradient() -> None:
+    s, t, y = drawn("random", 512, 32000, torch.bfloat16)
+    fused_rows(s, t, y, None, **OPTIONS)
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    held = fused_rows(s, t, y, None, **OPTIONS)
+    assert held.gradient is not None
+    assert torch.cuda.max_memory_allocated() - before < 3.05 * s.numel() * s.element_size()
+
+
 @pytest.mark.parametrize("kind", ["uniform", "position", "given"])
 def test_exact_weights_by_rank(kind: str) -> None:
     s, t, y = drawn("gapped", 64, 1000)
@@ -86,9 +127,9 @@ def test_selected_from_a_flat_teacher() -> None:
     hold(select_rows, s, flat, y, top_k=64)
 
 
-@pytest.mark.parametrize("top_k", [None, 16])
-def test_the_same_bits_again(top_k: int | None) -> None:
-    s, t, y = drawn("tied", 512, 4000, torch.bfloat16)
+@pytest.mark.parametrize(("top_k", "classes"), [(None, 4000), (16, 4000), (None, 20000)])
+def test_the_same_bits_again(top_k: int | None, classes: int) -> None:
+    s, t, y = drawn("tied", 512, classes, torch.bfloat16)
     first, *others = [fused_rows(s, t, y, None, **{**OPTIONS, "top_k": top_k}) for _ in range(4)]
     for again in others:
         assert torch.equal(first.loss, again.loss)
@@ -97,13 +138,13 @@ def test_the_same_bits_again(top_k: int | None) -> None:
         assert torch.equal(first.gradient, again.gradient)
 
 
-@pytest.mark.parametrize("top_k", [None, 16])
-def test_strides_labels_and_rows_left_out(top_k: int | None) -> None:
-    s, t, y = drawn("random", 64, 4000)
+@pytest.mark.parametrize(("top_k", "classes"), [(None, 4000), (16, 4000), (None, 12000)])
+def test_strides_labels_and_rows_left_out(top_k: int | None, classes: int) -> None:
+    s, t, y = drawn("random", 64, classes)
     keep = torch.arange(64, device="cuda") % 3 != 0
     options = {**OPTIONS, "top_k": top_k}
     want = fused_rows(s, t, y, keep, **options)
-    padded = torch.cat([s, s], 1)[:, :4000]
+    padded = torch.cat([s, s], 1)[:, :classes]
     got = fused_rows(padded, t.t().contiguous().t(), y.int(), keep, **options)
     assert want.gradient is not None
     assert got.gradient is not None
@@ -113,9 +154,9 @@ def test_strides_labels_and_rows_left_out(top_k: int | None) -> None:
     assert not got.gradient[::3].any()
 
 
-@pytest.mark.parametrize("top_k", [None, 16])
-def test_one_graph_under_compile(top_k: int | None) -> None:
-    s, t, y = drawn("random", 64, 4000)
+@pytest.mark.parametrize(("top_k", "classes"), [(None, 4000), (16, 4000), (None, 12000)])
+def test_one_graph_under_compile(top_k: int | None, classes: int) -> None:
+    s, t, y = drawn("random", 64, classes)
     s.requires_grad_()
 
     def loss(s: Tensor) -> Tensor:
@@ -129,9 +170,9 @@ def test_one_graph_under_compile(top_k: int | None) -> None:
     torch.testing.assert_close(compiled_slope, slope)
 
 
-@pytest.mark.parametrize("top_k", [None, 16])
-def test_a_cuda_graph_holds_it(top_k: int | None) -> None:
-    s, t, y = drawn("random", 64, 4000, torch.bfloat16)
+@pytest.mark.parametrize(("top_k", "classes"), [(None, 4000), (16, 4000), (None, 12000)])
+def test_a_cuda_graph_holds_it(top_k: int | None, classes: int) -> None:
+    s, t, y = drawn("random", 64, classes, torch.bfloat16)
     s.requires_grad_()
 
     def step() -> tuple[Tensor, Tensor]:

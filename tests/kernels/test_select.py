@@ -31,7 +31,11 @@ def test_what_takes_rows_of_a_size() -> None:
     assert plan(4096, 64)[0] == "topk"
     assert plan(1000, 500)[0] == "exact"
     assert plan(152_064, 64)[0] == "topk"
-    kernel, why = plan(152_064, None)
+    assert plan(8192, None)[0] == "exact"
+    assert plan(8193, None)[0] == "long"
+    assert plan(152_064, None)[0] == "long"
+    assert plan(152_064, 1000)[0] == "long"
+    kernel, why = plan(2_000_000, None)
     assert kernel == "eager"
-    assert "152064 classes" in why
+    assert "2000000 classes" in why
     assert "top_k" in why

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
 from plackett.kernels.launch import launch_exact, launch_topk
+from plackett.kernels.launch_long import launch_long
 from plackett.losses.plackett_luce import Rows, eager_rows
 
 TAKEN = (torch.float32, torch.bfloat16, torch.float16)
 ON_CHIP = 8192  # classes
+LONGEST = 1 << 20
 FEW = 256  # choices
 _SELECTED = 2048  # up to so many classes, sorting them all costs less than finding the first few
 _SHARE = 8  # and below so many classes a choice
@@ -21,11 +25,16 @@ def plan(classes: int, top_k: int | None) -> tuple[str, str]:
         return "topk", f"the first {top_k} of {classes} classes are selected, not sorted"
     if classes <= ON_CHIP:
         return "exact", f"a row of {classes} classes is sorted on chip, its loss and gradient written in one launch"
-    what = "every class is a choice" if top_k is None else f"{top_k} choices are more than the {FEW} that it selects"
+    if classes <= LONGEST:
+        return "long", f"a row of {classes} classes is sorted in runs, then taken in parts that fit on chip"
     return "eager", (
-        f"a row has {classes} classes, the kernel holds at most {ON_CHIP} on chip and {what}, "
-        f"so PyTorch operations compute it; top_k up to {FEW} has a kernel at any size."
+        f"a row has {classes} classes, the kernels take at most {LONGEST}, so PyTorch operations compute it; "
+        f"top_k up to {FEW} has a kernel at any size."
     )
+
+
+Launch = Callable[..., tuple[Tensor, Tensor, Tensor]]
+LAUNCHES: dict[str, Launch] = {"exact": launch_exact, "topk": launch_topk, "long": launch_long}
 
 
 @torch.library.custom_op("plackett::rows", mutates_args=())
@@ -40,11 +49,12 @@ def rows_op(
     label_weight: float | None,
     kept: int,
     want_gradient: bool,
-    select: bool,
+    kernel: str,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Loss, gradient (empty where not wanted) and the weight left out, of rows that a kernel can take."""
-    launch = launch_topk if select else launch_exact
-    return launch(student, teacher, target, keep, temperature, weights, rank_weights, label_weight, kept, want_gradient)
+    return LAUNCHES[kernel](
+        student, teacher, target, keep, temperature, weights, rank_weights, label_weight, kept, want_gradient
+    )
 
 
 @rows_op.register_fake
@@ -59,7 +69,7 @@ def _(
     label_weight: float | None,
     kept: int,
     want_gradient: bool,
-    select: bool,
+    kernel: str,
 ) -> tuple[Tensor, Tensor, Tensor]:
     loss = student.new_empty(student.shape[0], dtype=torch.float32)
     gradient = student.new_empty(student.shape if want_gradient else (0,))
@@ -97,11 +107,9 @@ def fused_rows(
         teacher = teacher.float()
     name, given = (weights, None) if isinstance(weights, str) else ("given", weights.to(student.device).contiguous())
     kept = classes if top_k is None else min(top_k, classes)
-    select = kernel == "topk"
     if torch.compiler.is_compiling():
-        parts = rows_op(student, teacher, target, keep, temperature, name, given, label_weight, kept, gradient, select)
+        parts = rows_op(student, teacher, target, keep, temperature, name, given, label_weight, kept, gradient, kernel)
     else:  # the operator's own bookkeeping costs more than a small launch
-        launch = launch_topk if select else launch_exact
-        parts = launch(student, teacher, target, keep, temperature, name, given, label_weight, kept, gradient)
+        parts = LAUNCHES[kernel](student, teacher, target, keep, temperature, name, given, label_weight, kept, gradient)
     loss, slope, left_out = parts
     return Rows(loss, slope if gradient else None, left_out)

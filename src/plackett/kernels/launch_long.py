@@ -63,11 +63,14 @@ def scratch_bytes(classes: int, student_bytes: int, teacher_bytes: int, bits: in
 
 
 def rows_together(n: int, classes: int, student_bytes: int, teacher_bytes: int, bits: int) -> int:
-    """Rows that share the launches, in equal batches, so that what lies between them stays within its bound."""
+    """Rows that share the launches, in equal batches, so that what lies between them stays within its bound.
+
+    A multiple of 16: Triton compiles anew for pointers that are less aligned.
+    """
     bound = _BUFFERS * n * classes * student_bytes
     most = max(1, int(bound // scratch_bytes(classes, student_bytes, teacher_bytes, bits)))
     batches = max(1, -(-n // most))
-    return max(1, -(-n // batches))
+    return -(-n // (16 * batches)) * 16
 
 
 def _launch(
@@ -103,7 +106,7 @@ def _launch(
     by_student = torch.empty((n, classes), dtype=student.dtype, device=device)
     by_teacher = torch.empty((n, classes), dtype=teacher.dtype, device=device)
     place = torch.empty((n, classes), dtype=torch.int16, device=device)
-    found = torch.empty((5, n, runs), dtype=torch.float32, device=device)
+    found = torch.empty((n, 5, runs), dtype=torch.float32, device=device)
     cuts = torch.empty((n, parts + 1, wide), dtype=torch.int32, device=device)
     flags = None if keep is None else keep.view(torch.uint8)
     target_step = 0 if target is None else target.stride(0)
@@ -125,7 +128,6 @@ def _launch(
         target_step,
         keep_step,
         classes // align,
-        n,
         runs,
         1.0 / temperature,
         ALIGN=align,
@@ -174,7 +176,6 @@ def _launch(
         target_step,
         keep_step,
         classes,
-        n,
         runs,
         kept,
         1.0 / temperature,

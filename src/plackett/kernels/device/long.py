@@ -70,7 +70,6 @@ def long_kernel(
     target_step,
     keep_step,
     classes,
-    rows,
     runs,
     kept,
     scale,
@@ -112,15 +111,16 @@ def long_kernel(
         # The row as a whole.
         each = tl.arange(0, RUNS)
         real = each < runs
-        at = found + row * runs + each
-        step = rows.to(tl.int64) * runs
-        top = tl.max(tl.load(at, mask=real, other=nothing), 0)
-        bottom = tl.min(tl.load(at + step, mask=real, other=float("inf")), 0)
-        t_tops = tl.load(at + 2 * step, mask=real, other=nothing)
+        stat = found + row * (5 * runs) + each
+        top = tl.max(tl.load(stat, mask=real, other=nothing), 0)
+        bottom = tl.min(tl.load(stat + runs, mask=real, other=float("inf")), 0)
+        t_tops = tl.load(stat + 2 * runs, mask=real, other=nothing)
         t_top = tl.max(t_tops, 0)
-        masses = tl.load(at + 3 * step, mask=real, other=0.0)
-        norm = 1.0 / tl.sum(tl.where(t_tops == nothing, 0.0, masses * exp2((t_tops - t_top) * (scale * _LOG2E), PTX)), 0)
-        choices = tl.sum(tl.load(at + 4 * step, mask=real, other=0.0), 0).to(tl.int32)
+        masses = tl.load(stat + 3 * runs, mask=real, other=0.0)
+        norm = 1.0 / tl.sum(
+            tl.where(t_tops == nothing, 0.0, masses * exp2((t_tops - t_top) * (scale * _LOG2E), PTX)), 0
+        )
+        choices = tl.sum(tl.load(stat + 4 * runs, mask=real, other=0.0), 0).to(tl.int32)
         plain = (top - bottom <= _LINEAR_RANGE) & (choices == classes)
         t_label = nothing
         if LABELLED:
@@ -190,16 +190,17 @@ def long_kernel(
                 if LABELLED:
                     taken = taken | (rank == 0)
                 after_k = tl.load(exponent_row + part)
-                more, g, ratio, ratio_k = general_terms(s - top, a, taken, taken & (a != 0), rank == 0, after, after_k,
-                                                        rest, rest_k, before, before_k, N, REGISTERS, LABELLED)  # fmt: skip
+                charged = taken & (a != 0)
+                more, g, ratio, ratio_k = general_terms(s - top, a, taken, charged, rank == 0, after, after_k, rest,
+                                                        rest_k, before, before_k, N, REGISTERS, LABELLED)  # fmt: skip
                 if LABELLED:
                     if part == 0:
                         first, first_k = scaled_whole(tl.where(rank == 0, ratio, 0.0),
                                                       tl.where(rank == 0, ratio_k, NOTHING))  # fmt: skip
                     u, u_k = scaled_exp(tl.where(taken, nothing, s - top))
                     g = tl.where(taken, g, u * first * power_of_two(u_k + first_k))
-                ratio, ratio_k = scaled_whole(ratio, ratio_k)
-                before, before_k = scaled_add(before, before_k, ratio, ratio_k)
+                spent, spent_k = scaled_whole(ratio, ratio_k)
+                before, before_k = scaled_add(before, before_k, spent, spent_k)
             value += more
             if GRADIENT:
                 tl.store(out + c, g.to(half), mask=c < classes)

@@ -23,7 +23,7 @@ def runs_kernel(
     by_student,  # [rows, classes] each, by run and rank in it
     by_teacher,
     place,
-    found,  # [5, rows, runs] float32
+    found,  # [rows, 5, runs] float32
     student_row,
     student_col,
     teacher_row,
@@ -31,7 +31,6 @@ def runs_kernel(
     target_step,
     keep_step,
     units,  # classes / ALIGN
-    rows,
     runs,
     scale,
     ALIGN: tl.constexpr,
@@ -64,13 +63,12 @@ def runs_kernel(
         t = t_class.to(tl.float32)
         t_top = tl.max(t, 0)
         q = tl.where(t == nothing, 0.0, exp2((t - t_top) * (scale * _LOG2E), PTX))
-        at = found + row * runs + run
-        step = rows.to(tl.int64) * runs
+        at = found + row * (5 * runs) + run
         tl.store(at, tl.max(s_class, 0))
-        tl.store(at + step, tl.min(tl.where(inside, s_class, float("inf")), 0))
-        tl.store(at + 2 * step, t_top)
-        tl.store(at + 3 * step, tl.sum(q, 0))
-        tl.store(at + 4 * step, tl.sum((t != nothing).to(tl.float32), 0))
+        tl.store(at + runs, tl.min(tl.where(inside, s_class, float("inf")), 0))
+        tl.store(at + 2 * runs, t_top)
+        tl.store(at + 3 * runs, tl.sum(q, 0))
+        tl.store(at + 4 * runs, tl.sum((t != nothing).to(tl.float32), 0))
 
         label = -1
         if LABELLED:
