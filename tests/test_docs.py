@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from plackett import losses
-from tools import cards, costs
+from plackett.experiments import cells
+from tests.experiments.test_cells import cell
+from tools import cards, cifar100, costs
 
 ROOT = pathlib.Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -106,6 +108,17 @@ def test_the_cards_are_fresh() -> None:
 
 def test_the_readmes_costs_are_the_committed_results() -> None:
     assert costs.README.read_text() == costs.text(), "the results changed: run `make stubs`"
+
+
+def test_the_tables_of_cifar100_are_the_committed_cells(tmp_path: pathlib.Path) -> None:
+    assert cifar100.README.read_text() == cifar100.readme(), "the results changed: run `make stubs`"
+    assert cifar100.PAGE.read_text() == cifar100.page(), "the results changed: run `make stubs`"
+    cells.append(tmp_path / "a.jsonl", [cell("kd", seed, 0.69 + seed / 1000) for seed in range(3)])
+    cells.append(tmp_path / "a.jsonl", [cell("pld", seed, 0.70 + seed / 1000) for seed in range(3)])
+    made = cifar100.page(tmp_path)
+    assert "| pair | verdict |" in made
+    assert "| PLD | 70.10 ± 0.10 | 3 |" in made
+    assert cifar100.NOTHING not in made
 
 
 def test_the_readme_names_every_loss() -> None:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import csv
 import pathlib
-import re
+
+from tools.between import between
 
 ROOT = pathlib.Path(__file__).parent.parent
 README = ROOT / "README.md"
 RESULTS = ROOT / "benchmarks" / "results"
-BEGIN, END = "<!-- costs: written by `make stubs` -->", "<!-- end of costs -->"
 LOSSES = ("CE", "KD", "KD compiled", "DIST", "DKD", "PLD as published", "PLD", "PLD, first 64")
 
 
 def text() -> str:
     """README as it should be."""
-    readme = README.read_text()
     blocks = [_block(path) for path in sorted(RESULTS.glob("losses-*.csv"))]
-    pattern = re.compile(re.escape(BEGIN) + ".*?" + re.escape(END), re.DOTALL)
-    return pattern.sub(lambda _: "\n\n".join([BEGIN, *blocks, END]), readme)
+    return between(README.read_text(), "costs", "\n\n".join(blocks))
 
 
 def _block(path: pathlib.Path) -> str:
