@@ -78,6 +78,42 @@ def test_pictures_without_labels_join_those_with(tmp_path: Path) -> None:
     assert both.fingerprint() != labelled.fingerprint()
 
 
+def test_classes_txt_gives_names_to_numbered_folders_in_the_order_of_image_folder(tmp_path: Path) -> None:
+    drawn.folder(tmp_path, classes=("0", "2", "10"))
+    assert open_pictures(tmp_path).classes == ("0", "10", "2")
+    (tmp_path / "classes.txt").write_text("\n".join(f"bird {i}" for i in range(11)))
+    found = open_pictures(tmp_path)
+    assert found.classes == ("bird 0", "bird 10", "bird 2")
+    assert found.train is not None
+    assert found.train.name(6).startswith("train/10/")
+    assert found.train.targets[6] == 1
+
+
+def test_folders_in_class_folders_and_oddly_named_splits(tmp_path: Path) -> None:
+    drawn.folder(tmp_path / "photos", {"a": 2, "b": 1}, ("cat/black", "cat/white", "dog"))
+    (tmp_path / "photos" / "c").mkdir()
+    found = open_pictures(tmp_path, splits={"train": "photos/a", "val": "photos/b"})
+    assert found.classes == ("cat", "dog")
+    assert found.train is not None
+    assert found.train.targets.tolist() == [0, 0, 0, 0, 1, 1]
+    assert found.notes == ()
+
+
+def test_what_is_not_used_is_said(tmp_path: Path) -> None:
+    drawn.folder(tmp_path, {"Train": 2, "dev": 1, "raw": 1})
+    drawn.picture(1).save(tmp_path / "Train" / "overview.png")
+    (tmp_path / "masks").mkdir()
+    assert open_pictures(tmp_path).notes == (
+        f"Not used: raw in {tmp_path}.",
+        f"Not used: 1 pictures beside the class folders in {tmp_path}/Train.",
+    )
+
+
+def test_a_class_that_is_called_as_a_split_is_a_class(tmp_path: Path) -> None:
+    drawn.folder(tmp_path, {"": 2}, ("bus", "plane", "train"))
+    assert open_pictures(tmp_path).classes == ("bus", "plane", "train")
+
+
 def refused(path: Path, **options: object) -> str:
     with pytest.raises(InputError) as caught:
         open_pictures(path, **options)  # type: ignore[arg-type]
@@ -116,7 +152,7 @@ def test_every_folder_that_is_laid_out_otherwise_gets_a_sentence(tmp_path: Path)
     )
     (tmp_path / "text").write_text("no")
     assert refused(tmp_path / "text") == (
-        "PATH is neither a folder nor a zip file; give the folder that holds the pictures."
+        "PATH is no folder, zip file or shard (.tar); give the folder that holds the pictures."
     )
 
 

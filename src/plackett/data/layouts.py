@@ -94,47 +94,47 @@ def layout(root: Folder, where: str, splits: Mapping[str, str] | None = None) ->
             break
         root = only
     found = _named(root, where, splits) if splits is not None else _found(root)
-    if not found:
-        return Layout({None: _classes(root, where, "")})
-    unused = [name for name, each in root.folders.items() if each.holds_any and all(each is not f for _, f in found)]
-    notes = [f"Not used: {', '.join(sorted(unused))} in {where}."] if unused else []
-    return Layout({split: _classes(each, where, split) for split, each in found}, tuple(notes))
+    notes = []
+    if found and splits is None:
+        unused = [name for name in root.folders if name not in found.values() and root.folders[name].holds_any]
+        notes += [f"Not used: {', '.join(sorted(unused))} in {where}."] if unused else []
+    shown: dict[str | None, Mapping[str, Sequence[str]]] = {}
+    for split, name in (found or {None: ""}).items():
+        folder, place = _at(root, PurePosixPath(name).parts), f"{where}/{name}".rstrip("/")
+        shown[split] = _classes(folder, place)
+        if folder.pictures:
+            notes.append(f"Not used: {len(folder.pictures):,} pictures beside the class folders in {place}.")
+    return Layout(shown, tuple(notes))
 
 
 def _is_split(name: str, folder: Folder) -> bool:
     return split_called(name) is not None and (bool(folder.folders) or not folder.pictures)
 
 
-def _found(root: Folder) -> list[tuple[str, Folder]]:
+def _found(root: Folder) -> dict[str | None, str]:
     """Folders that are called as splits are; none where a class just happens to be called so."""
-    said = [(split_called(name), name) for name in sorted(root.folders)]
-    named = [(split, name) for split, name in said if split is not None]
-    others = [name for split, name in said if split is None and root.folders[name].holds_any]
-    if not named or (others and not all(_is_split(name, root.folders[name]) for _, name in named)):
-        return []
+    named = {name: split for name in sorted(root.folders) if (split := split_called(name)) is not None}
+    others = any(folder.holds_any for name, folder in root.folders.items() if name not in named)
+    if others and not all(_is_split(name, root.folders[name]) for name in named):
+        return {}
+    found: dict[str | None, str] = {}
     for split in SPLITS:
-        twice = [name for s, name in named if s == split and root.folders[name].holds_any]
-        if len(twice) > 1:
-            raise InputError(f"Both {twice[0]} and {twice[1]} could be the {split} pictures; rename or remove one.")
-    return [
-        (s, root.folders[name]) for split in SPLITS for s, name in named if s == split and root.folders[name].holds_any
-    ]
-
-
-def _named(root: Folder, where: str, splits: Mapping[str, str]) -> list[tuple[str, Folder]]:
-    found = []
-    for split, path in splits.items():
-        folder: Folder | None = root
-        for part in PurePosixPath(path).parts:
-            folder = folder.folders.get(part) if folder is not None else None
-        if folder is None or not folder.holds_any:
-            raise InputError(f"{where} has no pictures in {path}, which was to be its {split} split.")
-        found.append((split, folder))
+        called = [name for name, each in named.items() if each == split and root.folders[name].holds_any]
+        if len(called) > 1:
+            raise InputError(f"Both {called[0]} and {called[1]} could be the {split} pictures; rename or remove one.")
+        if called:
+            found[split] = called[0]
     return found
 
 
-def _classes(folder: Folder, where: str, split: str) -> dict[str, list[str]]:
-    place = f"{where}/{split}" if split else where
+def _named(root: Folder, where: str, splits: Mapping[str, str]) -> dict[str | None, str]:
+    for split, path in splits.items():
+        if not _at(root, PurePosixPath(path).parts).holds_any:
+            raise InputError(f"{where} has no pictures in {path}, which was to be its {split} split.")
+    return dict(splits.items())
+
+
+def _classes(folder: Folder, place: str) -> dict[str, list[str]]:
     if not folder.folders:
         raise InputError(
             f"{place} holds {len(folder.pictures):,} pictures and no class folders: put the pictures of each class "

@@ -6,12 +6,11 @@ import hashlib
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-import torch
 from torch import Tensor
 
 from plackett.errors import missing_extra
@@ -72,7 +71,7 @@ class Stored(ABC):
         """What the decoder is given."""
 
     @abstractmethod
-    def sizes(self) -> Sequence[object]:
+    def sizes(self) -> Iterable[object]:
         """What is known of each picture's bytes without reading them: their number, or a checksum."""
 
     def read(self, index: int, at_least: tuple[int, int] | None = None) -> Image:
@@ -107,7 +106,3 @@ class Files(Stored):
 
     def sizes(self) -> list[object]:
         return [os.stat(self.root / path).st_size for path in self.paths]
-
-
-def labels(classes: Sequence[int]) -> Tensor:
-    return torch.tensor(classes, dtype=torch.int64)
