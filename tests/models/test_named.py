@@ -243,9 +243,7 @@ def test_weights_of_another_architecture(tmp_path: pathlib.Path) -> None:
     assert "96 are unknown to it (first layer1.2." in sentence("timm:resnet18", weights=path)
     save_file({f"visual.trunk.{k}": v for k, v in create("wrn_40_1", classes=7).state_dict().items()}, path)
     said = sentence("timm:resnet18", weights=path)
-    assert said.startswith(
-        f"{path} does not hold the weights of timm:resnet18: 0 of its 122 tensors fit; 102 are missing"
-    )
+    assert said.startswith(f"{path} does not hold the weights of timm:resnet18: 5 of its 122 tensors fit; ")
     assert said.endswith(" All names in the file begin with 'visual.trunk.'.")
 
 

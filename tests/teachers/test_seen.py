@@ -101,7 +101,8 @@ def test_one_bit_of_one_weight_is_noticed() -> None:
 
 @pytest.mark.parametrize(("given", "sentence"), [
     (Named(nn.Identity(), "timm:resnet18", STUDENT, 4, None),
-     "The teacher timm:resnet18 has no weights: name a file with --weights, or pretrained for its library's own."),
+     "The teacher timm:resnet18 has no weights: name a file with --teacher-weights, or pretrained for its "
+     "library's own."),
     (Named(nn.Identity(), "timm:resnet18", STUDENT, 4, None, "pretrained", True),
      "The teacher timm:resnet18 has a head of 4 classes that was drawn at random; make it with the head that its "
      "weights have."),

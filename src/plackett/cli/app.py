@@ -12,7 +12,7 @@ import typer
 import typer.main
 
 import plackett
-from plackett.cli import align, data, demo, landscape, losses, report, reproduce, sweep, table, train
+from plackett.cli import align, check, data, demo, landscape, losses, report, reproduce, sweep, table, train
 from plackett.cli.letters import SPELL
 from plackett.cli.stopped import Stopped
 from plackett.errors import PlackettError
@@ -28,6 +28,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("align")(align.align)
+app.command("check")(check.check)
 app.command("data")(data.data)
 app.command("demo")(demo.demo)
 app.command("landscape")(landscape.landscape)

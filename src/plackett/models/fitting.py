@@ -122,8 +122,8 @@ def check(found: Fit, what: str, path: object) -> None:
         key = keys[0]
         shapes = f"{list(found.held[key].shape)}, not {list(found.wanted[key].shape)}"
         wrong.append(f"{len(keys)} {'has' if len(keys) == 1 else 'have'} another shape (first {key}: {shapes})")
-    prefix = common_prefix([*found.held, *found.others])
-    shared = f" All names in the file begin with {prefix!r}." if prefix and not found.fitting else ""
+    prefix = found.prefix or common_prefix(found.held)
+    shared = f" All names in the file begin with {prefix!r}." if prefix and not found.others else ""
     raise InputError(
         f"{path} does not hold the weights of {what}: {len(found.fitting)} of its {len(found.wanted)} tensors fit; "
         f"{'; '.join(wrong)}.{shared}"

@@ -14,20 +14,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from torch import nn
 
 from plackett.data.sight import Sight
-from plackett.errors import InputError
+from plackett.errors import InputError, did_you_mean
 from plackett.models import fitting
 from plackett.models.made import Made
 from plackett.models.makers import maker
 from plackett.models.weights import Held, read
 
 PRETRAINED = "pretrained"
+Told = Sight | Mapping[str, Any] | None
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def named(
     classes: Sequence[str] | int | None = None,
     weights: str | Path | None = None,
     trust: bool = False,
-    sight: Sight | None = None,
+    sight: Told = None,
     options: Mapping[str, Any] | None = None,
 ) -> Named:
     """The network that `spec` names.
@@ -73,7 +74,7 @@ def named(
         weights: None draws them at random, "pretrained" is the library's own hub, anything else a file (safetensors, or
             a state_dict that torch.save wrote) or a folder packed for the hub.
         trust: also read a pickled file, which may run code.
-        sight: how the network sees; None asks its library.
+        sight: how the network sees; None asks its library, and a mapping such as `{"size": 32}` says otherwise in part.
         options: handed to whoever makes the network.
     """
     names = tuple(classes) if isinstance(classes, Sequence) else None
@@ -84,19 +85,20 @@ def named(
     if weights is None and (folder / "config.json").is_file():
         return _from_folder(folder, count, names, trust, sight)
     make, name = maker(spec)
+    shown = _shown(sight, spec)
     pretrained = weights == PRETRAINED
     if weights is None or pretrained:
-        made = make(name, count, pretrained, sight, options or {})
+        made = make(name, count, pretrained, shown, options or {})
         return _named(made, spec, sight, names, PRETRAINED if pretrained else None, made.fresh_head, ())
 
     def anew(outputs: int | None) -> Made:
-        return make(name, outputs, False, sight, options or {})
+        return make(name, outputs, False, shown, options or {})
 
     return _from_file(spec, read(weights, trust=trust), anew, count, names, sight)
 
 
 def _from_file(
-    spec: str, held: Held, anew: Any, count: int | None, names: tuple[str, ...] | None, sight: Sight | None
+    spec: str, held: Held, anew: Any, count: int | None, names: tuple[str, ...] | None, sight: Told
 ) -> Named:
     made: Made = anew(count)
     found = fitting.fit(made.network, held)
@@ -121,12 +123,11 @@ def _from_file(
             f"and its other {len(found.fitting)} tensors are from the file."
         )
     known = held.class_names if head is None and len(held.class_names or ()) == made.outputs else None
-    return _named(made, spec, sight or held.sight, names or known, str(held.path), head is not None, notes)
+    made = replace(made, sight=held.sight or made.sight)
+    return _named(made, spec, sight, names or known, str(held.path), head is not None, notes)
 
 
-def _from_folder(
-    folder: Path, count: int | None, names: tuple[str, ...] | None, trust: bool, sight: Sight | None
-) -> Named:
+def _from_folder(folder: Path, count: int | None, names: tuple[str, ...] | None, trust: bool, sight: Told) -> Named:
     """A network that `plackett.models.packed` saved; its head is drawn anew where other classes are asked for."""
     from plackett.models import packed  # which may ask for a network by name in its turn
 
@@ -143,7 +144,7 @@ def _from_folder(
 def _named(
     made: Made,
     spec: str,
-    sight: Sight | None,
+    sight: Told,
     names: tuple[str, ...] | None,
     weights: str | None,
     fresh_head: bool,
@@ -152,10 +153,44 @@ def _named(
     return Named(
         network=made.network,
         spec=spec,
-        sight=sight or made.sight or Sight(224),
+        sight=_seen(sight, made.sight or Sight(224)),
         outputs=made.outputs,
         class_names=names or made.class_names,
         weights=weights,
         fresh_head=fresh_head,
         notes=(*made.notes, *notes),
     )
+
+
+def _shown(told: Told, spec: str) -> Sight | None:
+    """What whoever makes the network must know of it: its size, and all of it where no library knows."""
+    if not isinstance(told, Mapping):
+        return told
+    knows = spec.partition(":")[0] in ("timm", "torchvision") or ":" not in spec
+    return None if knows and "size" not in told else _seen(told, Sight(224))
+
+
+def _seen(told: Told, own: Sight) -> Sight:
+    if told is None:
+        return own
+    if isinstance(told, Sight):
+        return told
+    known = [field.name for field in fields(Sight)]
+    for key in told:
+        if key not in known:
+            raise InputError(f"There is nothing called {key!r} in how a network sees; {did_you_mean(key, known)}.")
+    planes = len(own.mean)
+    try:
+        part: dict[str, Any] = {
+            key: _planes(value, planes) if key in ("mean", "std") else value for key, value in told.items()
+        }
+        return replace(own, **part)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{dict(told)} does not say how a network sees ({error}).") from error
+
+
+def _planes(value: Any, planes: int) -> tuple[float, ...]:
+    """One number is that of every channel."""
+    return tuple(map(float, value)) if isinstance(value, Sequence) else (float(value),) * planes

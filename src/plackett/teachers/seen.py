@@ -111,7 +111,8 @@ def trained(named: Named) -> None:
     """A head drawn at random would teach noise, and nothing would say so."""
     if named.weights is None:
         raise InputError(
-            f"The teacher {named.spec} has no weights: name a file with --weights, or pretrained for its library's own."
+            f"The teacher {named.spec} has no weights: name a file with --teacher-weights, or pretrained for its "
+            "library's own."
         )
     if named.fresh_head:
         raise InputError(
