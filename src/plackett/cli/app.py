@@ -12,7 +12,7 @@ import typer
 import typer.main
 
 import plackett
-from plackett.cli import align, check, data, demo, landscape, losses, report, reproduce, sweep, table, train
+from plackett.cli import align, check, data, demo, landscape, losses, report, reproduce, sweep, table, train, tune
 from plackett.cli.letters import SPELL
 from plackett.cli.stopped import Stopped
 from plackett.errors import PlackettError
@@ -39,6 +39,7 @@ app.command("compare")(reproduce.compare)
 app.command("reproduce")(reproduce.reproduce)
 app.command("sweep")(sweep.sweep)
 app.command("table")(table.table)
+app.command("tune")(tune.tune)
 
 
 def _version(wanted: bool) -> None:

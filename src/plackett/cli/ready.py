@@ -14,6 +14,7 @@ EXTRAS = {
     "demo": ("sklearn", "scipy", "joblib", "threadpoolctl"),
     "report": ("jinja2", "markupsafe", "matplotlib"),
     "tracking": ("tensorboard",),
+    "tune": ("optuna", "sqlalchemy"),
 }
 
 

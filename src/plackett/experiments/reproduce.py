@@ -10,10 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from plackett import models
-from plackett.data import derive
 from plackett.errors import InputError
 from plackett.evaluation import accuracy, agreement
 from plackett.experiments import cells as records
@@ -21,6 +18,7 @@ from plackett.experiments import keep, surroundings, teachers
 from plackett.experiments.cells import Cell, TeacherNote
 from plackett.experiments.cohorts import Fitted, fit
 from plackett.experiments.compare import calibration_record
+from plackett.experiments.pupils import pupils, taught_by
 from plackett.experiments.recipes import Recipe
 from plackett.experiments.records import (
     RESULTS,
@@ -32,9 +30,8 @@ from plackett.experiments.records import (
     TeacherRecord,
     write_json,
 )
-from plackett.experiments.task import Task, load, optimisation
+from plackett.experiments.task import Task, load
 from plackett.objectives import Objective
-from plackett.teachers import LiveTeacher
 from plackett.training import Cohort, Problem, Student
 
 COMMITTED = Path("results")
@@ -213,24 +210,9 @@ def _train(
     order, task, recipe = work.order, work.task, work.order.recipe
     folder = order.out / pair / f"seed-{seed}-{_together(list(configs))}"
     stream = task.stream(recipe.training, seed)
-    students = []
-    for method, config in configs.items():
-        with torch.random.fork_rng(devices=[]):  # some objectives have weights of their own
-            torch.manual_seed(derive(seed, "objective", method))
-            objective = Objective(config["terms"])
-        students.append(
-            Student.make(
-                method,
-                lambda: task.network(recipe.pairs[pair].student),
-                objective,
-                optimisation(recipe.training_of(method)),
-                steps_per_epoch=len(stream),
-                seed=seed,
-                device=task.device,
-            )
-        )
-    taps = tuple(dict.fromkeys(tap for student in students for tap in student.taps))
-    live = None if teacher is None else LiveTeacher(teacher.network, task.classes, taps)
+    asked = {method: (config["terms"], recipe.training_of(method)) for method, config in configs.items()}
+    students = pupils(task, recipe.pairs[pair].student, asked, seed, len(stream))
+    live = None if teacher is None else taught_by(teacher.network, task, students)
 
     def save(problem: Problem) -> None:
         problem.save(folder)

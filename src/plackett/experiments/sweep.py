@@ -70,7 +70,7 @@ def parse(text: str, recipe: Recipe) -> Key:
         raise InputError(f"The sweep {text!r} is not understood; {FORM}.")
     if head not in HEADS:
         raise InputError(f"There is nothing to sweep under {head!r}; {did_you_mean(head, HEADS)}; {FORM}.")
-    values = {_written(value): value for value in _values(text, said)}
+    values = {_written(value): value for value in values_of(text, said)}
     if head == "training":
         if rest not in Training.model_fields:
             raise InputError(f"A recipe's training has no key {rest!r}; {did_you_mean(rest, Training.model_fields)}.")
@@ -133,7 +133,7 @@ def smallest(given: Sequence[str]) -> list[str]:
     return [",".join(text.split(",")[:2]) for text in given]
 
 
-def _values(text: str, said: str) -> list[Any]:
+def values_of(text: str, said: str) -> list[Any]:
     try:
         values = [None if each.strip() == "none" else yaml.safe_load(each) for each in said.split(",")]
     except yaml.YAMLError as error:
