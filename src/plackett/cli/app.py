@@ -12,7 +12,7 @@ import typer
 import typer.main
 
 import plackett
-from plackett.cli import align, check, data, demo, landscape, losses, report, reproduce, sweep, table, train, tune
+from plackett.cli import align, check, cost, data, demo, landscape, losses, report, reproduce, sweep, table, train, tune
 from plackett.cli.letters import SPELL
 from plackett.cli.stopped import Stopped
 from plackett.errors import PlackettError
@@ -29,6 +29,7 @@ app = typer.Typer(
 )
 app.command("align")(align.align)
 app.command("check")(check.check)
+app.command("cost")(cost.cost)
 app.command("data")(data.data)
 app.command("demo")(demo.demo)
 app.command("landscape")(landscape.landscape)
