@@ -20,9 +20,8 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
 from plackett.data.sight import Sight
-from plackett.errors import InputError, missing_extra
+from plackett.errors import InputError
 from plackett.files import replacing
-from plackett.models.registry import create
 
 WEIGHTS, CONFIG, KEY, FORMAT = "model.safetensors", "config.json", "plackett", "plackett model 1"
 
@@ -79,33 +78,41 @@ def load(folder: Path, *, trust: bool = False) -> Packed:
 
     `trust` lets it import and call a factory of the user's own that the folder names.
     """
-    ours = read(folder)
-    weights = folder / WEIGHTS
+    ours, content = _matching(folder)
+    spec, classes, sight = str(ours["spec"]), tuple(ours["classes"]), Sight.from_dict(ours["sight"])
+    options, about = dict(ours["options"]), dict(ours["about"])
+    network = _build(folder, spec, classes, sight, options, trust)
+    _fill(network, content, folder / WEIGHTS, spec)
+    return Packed(network.eval(), spec, classes, sight, about, options)
+
+
+def tensors(folder: Path) -> dict[str, Tensor]:
+    """The weights alone, which need no one to build the network."""
+    return _matching(folder)[1]
+
+
+def _matching(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """What config.json says of the weights that are there, and these."""
+    ours, weights = read(folder), folder / WEIGHTS
     try:
         content = weights.read_bytes()
     except FileNotFoundError:
         raise InputError(f"{folder} has no {WEIGHTS}: a network's folder holds it beside {CONFIG}.") from None
     try:
-        tensors = read_tensors(content)
+        held = read_tensors(content)
     except SafetensorError as error:
         raise InputError(
             f"{weights} is truncated or damaged ({error}): copy it again, or export it again from its run."
         ) from error
-    found = hashlib.sha256(content).hexdigest()
-    before = ours.get("before")
+    found, before = hashlib.sha256(content).hexdigest(), ours.get("before")
     if before is not None and found == before["sha256"]:
-        ours = before
-    elif found != ours["sha256"]:
+        return dict(before), held
+    if found != ours["sha256"]:
         raise InputError(
             f"{weights} is not the file that {CONFIG} was written for (SHA-256 {found[:12]}, expected "
             f"{ours['sha256'][:12]}): copy both files again from the same place."
         )
-    classes, options = tuple(ours["classes"]), dict(ours["options"])
-    with torch.random.fork_rng(devices=()):
-        network = _build(folder, str(ours["spec"]), len(classes), options, trust)
-    _fill(network, tensors, weights, str(ours["spec"]))
-    about = dict(ours["about"])
-    return Packed(network.eval(), str(ours["spec"]), classes, Sight.from_dict(ours["sight"]), about, options)
+    return ours, held
 
 
 def read(folder: Path) -> dict[str, Any]:
@@ -139,37 +146,35 @@ def _before(folder: Path) -> dict[str, Any] | None:
     return ours
 
 
-def _build(folder: Path, spec: str, classes: int, options: Mapping[str, Any], trust: bool) -> nn.Module:
-    if ":" not in spec:
-        return create(spec, classes=classes, **options)
-    kind, _, name = spec.partition(":")
-    if kind != "timm":
+def _build(
+    folder: Path, spec: str, classes: tuple[str, ...], sight: Sight, options: Mapping[str, Any], trust: bool
+) -> nn.Module:
+    from plackett.models.named import named  # which reads folders such as these
+
+    kind, colon, _ = spec.partition(":")
+    if colon and kind not in ("timm", "torchvision") and not trust:
         raise InputError(
-            f"{folder} holds a network that {spec!r} builds, a factory of your own that cannot be built here: build "
-            f"it yourself and load {folder / WEIGHTS} into it."
+            f"{folder} holds a network that {spec} builds, and loading it would import and run that code: pass "
+            "--trust-checkpoint if you trust it."
         )
     try:
-        import timm
-    except ImportError as error:
-        raise missing_extra("timm", "vision", f"The network {spec}") from error
-    try:
-        network: nn.Module = timm.create_model(name, pretrained=False, num_classes=classes, **options)
-    except (RuntimeError, ValueError, TypeError) as error:
-        raise InputError(f"{folder} holds {spec!r}, which this timm cannot build: {error}.") from error
-    return network
+        with torch.random.fork_rng(devices=()):
+            return named(spec, classes=classes, sight=sight, options=options).network
+    except InputError as error:
+        raise InputError(f"{folder} holds a network that cannot be built here. {error}") from error
 
 
-def _fill(network: nn.Module, tensors: Mapping[str, Tensor], path: Path, spec: str) -> None:
+def _fill(network: nn.Module, held: Mapping[str, Tensor], path: Path, spec: str) -> None:
     expected = network.state_dict()
-    missing, unknown = expected.keys() - tensors.keys(), tensors.keys() - expected.keys()
-    other = sorted(k for k in expected.keys() & tensors.keys() if expected[k].shape != tensors[k].shape)
+    missing, unknown = expected.keys() - held.keys(), held.keys() - expected.keys()
+    other = sorted(k for k in expected.keys() & held.keys() if expected[k].shape != held[k].shape)
     if missing or unknown or other:
         example = sorted(missing | unknown)[0] if missing or unknown else other[0]
         raise InputError(
             f"{path} does not fit {spec}: {len(missing)} tensors are missing, {len(unknown)} are not of it, "
             f"{len(other)} have another shape (such as {example}); another version of the network's code wrote it."
         )
-    network.load_state_dict(dict(tensors))
+    network.load_state_dict(dict(held))
 
 
 def _json(document: Mapping[str, Any]) -> bytes:

@@ -29,8 +29,15 @@ def register_with_timm() -> tuple[str, ...]:
 
 
 def _entry(name: str) -> Callable[..., nn.Module]:
-    def entry(pretrained: bool = False, num_classes: int = 100, in_chans: int = 3, **given: Any) -> nn.Module:
-        if pretrained:
+    def entry(
+        pretrained: bool = False,
+        num_classes: int | None = None,
+        in_chans: int = 3,
+        pretrained_cfg: Any = None,
+        **given: Any,
+    ) -> nn.Module:
+        packed = _of_a_folder(pretrained_cfg)
+        if pretrained and packed is None:
             raise InputError(f"plackett_{name} has no weights to download; pass pretrained=False and load your own.")
         if in_chans != 3:
             raise InputError(f"plackett_{name} reads pictures of 3 channels, not {in_chans}.")
@@ -39,12 +46,18 @@ def _entry(name: str) -> Callable[..., nn.Module]:
         unknown = [key for key, value in given.items() if value and key not in _IGNORED]
         if unknown:
             raise InputError(f"plackett_{name} has no option {unknown[0]!r}; it takes num_classes and float32_head.")
-        network: Any = MODELS[name](num_classes, float32_head=head)
-        network.num_classes = num_classes
-        network.pretrained_cfg = network.default_cfg = {
-            "input_size": (3, 32, 32), "num_classes": num_classes, "mean": MEAN, "std": STD, "crop_pct": 1.0,
-            "interpolation": "bicubic", "architecture": f"plackett_{name}",
+        config = {
+            "input_size": (3, 32, 32), "num_classes": 100, "mean": MEAN, "std": STD, "crop_pct": 1.0,
+            "interpolation": "bicubic", "architecture": f"plackett_{name}", **(packed or {}),
         }  # fmt: skip
+        classes = int(config["num_classes"]) if num_classes is None else num_classes
+        network: Any = MODELS[name](classes, float32_head=head)
+        if pretrained:
+            from timm.models import load_pretrained
+
+            load_pretrained(network, config, num_classes=classes)
+        network.num_classes = classes
+        network.pretrained_cfg = network.default_cfg = {**config, "num_classes": classes}
         made: nn.Module = network
         return made
 
@@ -52,4 +65,11 @@ def _entry(name: str) -> Callable[..., nn.Module]:
     return entry
 
 
-_IGNORED = ("pretrained_cfg", "pretrained_cfg_overlay", "cache_dir")
+def _of_a_folder(config: Any) -> dict[str, Any] | None:
+    """What timm read from a folder that was packed for the hub; None where the network was named alone."""
+    held = config if isinstance(config, dict) else getattr(config, "__dict__", {})
+    return {key: value for key, value in held.items() if value is not None} if held.get("source") in _SOURCES else None
+
+
+_SOURCES = ("hf-hub", "local-dir")
+_IGNORED = ("pretrained_cfg_overlay", "pretrained_model_args", "cache_dir")
