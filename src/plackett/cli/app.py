@@ -12,7 +12,23 @@ import typer
 import typer.main
 
 import plackett
-from plackett.cli import align, check, cost, data, demo, landscape, losses, report, reproduce, sweep, table, train, tune
+from plackett.cli import (
+    align,
+    check,
+    cost,
+    data,
+    demo,
+    evaluate,
+    export,
+    landscape,
+    losses,
+    report,
+    reproduce,
+    sweep,
+    table,
+    train,
+    tune,
+)
 from plackett.cli.letters import SPELL
 from plackett.cli.stopped import Stopped
 from plackett.errors import PlackettError
@@ -32,6 +48,8 @@ app.command("check")(check.check)
 app.command("cost")(cost.cost)
 app.command("data")(data.data)
 app.command("demo")(demo.demo)
+app.command("evaluate")(evaluate.evaluate)
+app.command("export")(export.export)
 app.command("landscape")(landscape.landscape)
 app.command("losses")(losses.losses)
 app.command("report")(report.report)

@@ -15,6 +15,7 @@ EXTRAS = {
     "report": ("jinja2", "markupsafe", "matplotlib"),
     "tracking": ("tensorboard",),
     "tune": ("optuna", "sqlalchemy"),
+    "export": ("onnx", "onnxscript", "onnxruntime"),
 }
 
 
