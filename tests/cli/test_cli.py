@@ -254,7 +254,7 @@ def test_the_demo_says_everything_in_its_order(tmp_path: Path) -> None:
     assert "\x1b" not in done.stdout
     assert all(line == line.rstrip() for line in done.stdout.splitlines())
     report = (tmp_path / "runs/demo/report.html").read_text()
-    assert report.count("<h2") == 7
+    assert report.count("<h2") == 10
     assert ">plackett demo --seeds 2<" in report
 
 
@@ -343,8 +343,17 @@ def test_a_command_is_written_down_as_it_must_be_typed(tmp_path: Path) -> None:
 def test_report_of_runs_that_exist(tmp_path: Path) -> None:
     write_run(tmp_path / "r", 0, {"CE": 0.8, "PLD": 0.9})
     done = run("report", str(tmp_path), "--out", str(tmp_path / "page.html"))
-    assert done.stdout == f"Report: {tmp_path / 'page.html'}\n"
+    assert done.stdout == f"Report: {tmp_path / 'page.html'}\nPlots and tables: {tmp_path / 'page-files'}\n"
     assert re.search("<title>By hand</title>", (tmp_path / "page.html").read_text())
+
+
+def test_a_report_of_several_folders_and_of_nothing_beside_it(tmp_path: Path) -> None:
+    for seed in range(3):
+        write_run(tmp_path / "runs" / str(seed), seed, {"CE": 0.8, "PLD": 0.9})
+    done = run("report", *(str(tmp_path / "runs" / str(seed)) for seed in range(3)), "--no-files")
+    assert done.stdout == f"Report: {tmp_path / 'runs' / 'report.html'}\n"
+    assert "Distillation helped. PLD is 10.0 points higher than CE" in (tmp_path / "runs" / "report.html").read_text()
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["0", "1", "2", "report.html"]
 
 
 @pytest.mark.slow

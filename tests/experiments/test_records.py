@@ -145,3 +145,57 @@ def test_records_statistics_and_tables_do_without_torch(tmp_path: Path) -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(run.stdout) == [0, False]
+
+
+def test_folders_of_more_seeds_make_one_comparison_and_the_same_again_another(tmp_path: Path) -> None:
+    for name, seeds in {"a": (0, 1), "b": (2, 3), "c": (0, 1)}.items():
+        for seed in seeds:
+            write_run(tmp_path / name / str(seed), seed, {"CE": 0.5}, group="x")
+    study = read_study(*(tmp_path / name for name in "abc"))
+    seeds_of = {group: [run.record.seed for run in runs] for group, runs in study.runs.items()}
+    assert seeds_of == {"x": [0, 1, 2, 3], "x (c)": [0, 1]}
+    assert [case.title for case in study.record.cases] == ["x", "x (c)"]
+    assert study.folder == tmp_path
+    assert {group: len(runs) for group, runs in read_study(tmp_path).runs.items()} == {"x": 4, "x (c)": 2}
+
+
+def test_methods_of_a_seed_may_lie_in_several_folders(tmp_path: Path) -> None:
+    write_run(tmp_path / "ce", 0, {"CE": 0.5})
+    write_run(tmp_path / "pld", 0, {"PLD": 0.6})
+    assert {group: len(runs) for group, runs in read_study(tmp_path).runs.items()} == {"g": 2}
+
+
+def test_experiments_below_a_folder_keep_their_titles(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write_run(tmp_path / name / "0", 0, {"CE": 0.5}, group=name)
+        written = StudyRecord(
+            name=name, title=name.title(), question="", command=f"plackett {name}", status="finished", baseline="CE",
+            cases=[{"group": name, "title": name.upper()}], runs=["0"], seconds=1.5,
+        )  # fmt: skip
+        write_json(tmp_path / name / STUDY, written)
+    record = read_study(tmp_path).record
+    assert record.title == "2 experiments: One; Two"
+    assert [case.title for case in record.cases] == ["ONE", "TWO"]
+    assert record.command == "plackett one\nplackett two"
+    assert record.seconds == 3.0
+
+
+def test_a_damaged_experiment_or_a_run_without_its_record_is_a_problem(tmp_path: Path) -> None:
+    write_run(tmp_path / "0", 0, {"CE": 0.5})
+    write_run(tmp_path / "1", 1, {"CE": 0.5})
+    (tmp_path / "1" / RUN).unlink()
+    (tmp_path / STUDY).write_text("{")
+    study = read_study(tmp_path)
+    assert [run.record.seed for run in study.all_runs] == [0]
+    assert study.problems[0].startswith(f"{tmp_path / STUDY} is damaged: ")
+    assert study.problems[1].startswith(f"{tmp_path / '1' / RUN} is missing: ")
+
+
+def test_the_baseline_is_cross_entropy_whatever_it_is_called(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "0", 0, {"kd": 0.5, "alone": 0.5})
+    made = record(0, ["kd", "alone"])
+    for terms in ({"ce": 1.0}, {"terms": {"ce": 1.0}, "teacher": None}):
+        write_json(folder / RUN, made.model_copy(update={"config": {"methods": {"kd": {"kd": 1.0}, "alone": terms}}}))
+        assert read_study(tmp_path).record.baseline == "alone"
+    write_json(folder / RUN, made)
+    assert read_study(tmp_path).record.baseline == "kd"

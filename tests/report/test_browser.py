@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import shutil
 import subprocess
@@ -11,6 +12,8 @@ import pytest
 
 from plackett.report import write
 from tests.experiments.runs import write_run
+from tests.report.kept import keep
+from tests.report.test_report import KEPT
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 FLAGS = (
@@ -28,7 +31,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for group in ("few", "all"):
         for seed in range(3):
             accuracies = {"CE": 0.8 + seed / 100, "PLD τ=4": 0.85 + seed / 90, "a rather long name of a method": 0.82}
-            write_run(folder / f"{group}{seed}", seed, accuracies, group=group)
+            run = write_run(folder / f"{group}{seed}", seed, accuracies, group=group)
+            keep(run, list(accuracies))
     return write(folder)
 
 
@@ -44,8 +48,10 @@ def test_no_console_errors_and_every_section_present(page: Path, tmp_path: Path)
     run = browse(page, tmp_path, "--dump-dom")
     assert "CONSOLE" not in run.stderr, run.stderr
     sections = re.findall(r'<section id="(\w+)"', run.stdout)
-    assert sections == ["verdict", "comparison", "seeds", "training", "calibration", "teacher", "reproduce"]
-    assert run.stdout.count("<svg") == 2 * (1 + 3 + 4)
+    assert sections == KEPT
+    # Of a comparison: dots, differences, 3 curves, 3 losses, who is right, 3 of reliability, 3 matrices, 2 trade-offs.
+    assert run.stdout.count("<svg") == 2 * (1 + 1 + 3 + 3 + 1 + 3 + 3 + 2) + 2
+    assert run.stdout.count("<img") == 2 * 5
 
 
 def probed(page: Path, tmp_path: Path, script: str, *flags: str) -> str:
@@ -87,9 +93,51 @@ def test_a_table_that_goes_on_beyond_the_edge_shows_it(page: Path, tmp_path: Pat
     assert (right.mean() < 0.85) == wider
 
 
-def test_nothing_was_asked_of_a_network(page: Path, tmp_path: Path) -> None:
-    script = "return performance.getEntriesByType('resource').length;"
-    assert probed(page, tmp_path, script) == "0"
+@pytest.mark.parametrize("width", [320, 390])
+def test_on_a_telephone_nothing_needs_scrolling_sideways_but_tables(page: Path, tmp_path: Path, width: int) -> None:
+    """Windows are never that narrow, frames are."""
+    text = page.read_text()
+    frame = tmp_path / "frame.html"
+    frame.write_text(f"""<!doctype html><iframe width="{width}" height="800" srcdoc="{html.escape(text)}"></iframe>
+      <script>addEventListener('load', () => {{
+        const page = document.querySelector('iframe').contentDocument;
+        const wide = [...page.querySelectorAll('main *')].filter(e => !e.closest('.scroll, pre, svg, .unseen')
+          && e.getBoundingClientRect().right > {width} + 1).map(e => e.tagName + '.' + e.className);
+        document.body.dataset.probe = [page.documentElement.scrollWidth, ...new Set(wide)].join(' ');
+      }});</script>""")
+    dom = browse(frame, tmp_path / "profile", "--dump-dom").stdout
+    found = re.search(r'<body data-probe="([^"]*)"', dom)
+    assert found
+    assert found[1] == str(width)
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_nothing_was_asked_of_a_network(page: Path, tmp_path: Path, asks: bool) -> None:
+    """The browser's own log of its network, which does see a page that asks for something."""
+    text = page.read_text()
+    if asks:
+        text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
+        text = text.replace("</body>", '<img src="http://plackett.invalid/x.png"></body>')
+    copy = tmp_path / "copy.html"
+    copy.write_text(text)
+    browse(copy, tmp_path / "profile", f"--log-net-log={tmp_path / 'log.json'}", "--dump-dom")
+    asked = set(re.findall(r"https?://([\w.-]+)", (tmp_path / "log.json").read_text()))
+    of_the_page = {host for host in asked if not re.search(r"\b(google|googleapis|gstatic)\.com$", host)}
+    assert ("plackett.invalid" in of_the_page) == asks
+    assert not of_the_page - {"plackett.invalid"}
+
+
+def test_a_keyboard_reaches_what_can_be_scrolled_and_opened(page: Path, tmp_path: Path) -> None:
+    script = """
+      const stops = [...document.querySelectorAll('a, summary, [tabindex="0"]')];
+      const scrolls = [...document.querySelectorAll('main *')].filter(e =>
+        ['auto', 'scroll'].includes(getComputedStyle(e).overflowX) && !e.closest('svg'));
+      const named = scrolls.every(e => e.tabIndex === 0 && e.getAttribute('role') === 'region' && e.ariaLabel);
+      stops[0].focus();
+      const skip = stops[0].getBoundingClientRect();
+      return [stops[0].className, skip.left >= 0 && skip.top >= 0, scrolls.length > 4, named].join(' ');
+    """
+    assert probed(page, tmp_path, script) == "skip true true true"
 
 
 @pytest.mark.parametrize(("flag", "dark"), [("--window-size=800,600", False), ("--force-dark-mode", True)])
@@ -101,9 +149,11 @@ def test_text_and_drawings_are_readable_in_light_and_dark(page: Path, tmp_path: 
         .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
       const paper = lum(getComputedStyle(document.documentElement).backgroundColor);
       const ratio = (rgb) => { const l = lum(rgb); return (Math.max(l, paper) + .05) / (Math.min(l, paper) + .05); };
-      const letters = [...document.querySelectorAll('p, td, th, h1, h2, h3, a:not(.skip), dt, dd')]
+      const kinds = 'p, td, th, h1, h2, h3, h4, a:not(.skip), dt, dd, li, figcaption, summary';
+      const letters = [...document.querySelectorAll(kinds)]
         .map(e => ratio(getComputedStyle(e).color));
-      const drawn = [...document.querySelectorAll('svg text')].map(e => ratio(getComputedStyle(e).fill));
+      const drawn = [...document.querySelectorAll('svg text')].map(e => ratio(getComputedStyle(e).fill))
+        .filter(r => r > 1);  // letters on bars are of the paper's colour
       return [paper < 0.2, Math.min(...letters) >= 4.5, drawn.length > 50, Math.min(...drawn) >= 4.5].join(' ');
     """
     flags = (flag, "--blink-settings=preferredColorScheme=0") if dark else (flag,)
@@ -114,4 +164,4 @@ def test_it_prints(page: Path, tmp_path: Path) -> None:
     browse(page, tmp_path, "--no-pdf-header-footer", f"--print-to-pdf={tmp_path / 'report.pdf'}")
     content = (tmp_path / "report.pdf").read_bytes()
     assert content.startswith(b"%PDF")
-    assert 2 <= len(re.findall(rb"/Type\s*/Page\b", content)) <= 8
+    assert 4 <= len(re.findall(rb"/Type\s*/Page\b", content)) <= 14

@@ -12,8 +12,11 @@ from plackett.cli.stopped import at_once
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="A run folder, or a folder of several.")],
+    run: Annotated[list[Path], typer.Argument(help="Run folders, or folders of several.")],
     out: Annotated[Path | None, typer.Option(help="The file to write; else report.html beside the runs.")] = None,
+    files: Annotated[
+        bool, typer.Option("--files/--no-files", help="Every plot as PNG and SVG, every table as CSV, beside it.")
+    ] = True,
 ) -> None:
     """Write the report of runs that exist as one HTML file."""
     ready.extras("The report", ["report"])
@@ -24,4 +27,7 @@ def report(
 
         need("jinja2"), need("matplotlib")
 
-    print(f"Report: {write(run, out)}")
+    page = write(run, out, beside=files)
+    print(f"Report: {page}")
+    if files:
+        print(f"Plots and tables: {page.with_name(f'{page.stem}-files')}")

@@ -8,7 +8,7 @@ Read without torch. An .npz of anybody's own with `logits` and `targets` is read
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ from plackett.files import replacing
 
 PREDICTIONS = "predictions.safetensors"
 _STUDENT = "student/"
+_PART = 4096
 _LARGEST = float(np.finfo(np.float16).max)
 
 Array = NDArray[Any]
@@ -105,6 +106,39 @@ def one(said: str) -> Named:
     if name not in known:
         raise InputError(f"{path} has no predictions of {name!r}; {did_you_mean(name, known)}.")
     return Named(f"{path.stem if name == 'logits' else name}", found.targets, known[name])
+
+
+def answers(path: Path, names: Sequence[str]) -> tuple[Array, dict[str, Array]]:
+    """The labels, and the class that each of these networks says, `[N]` each; what a file has not is left out.
+
+    A part at a time, so that the logits of a thousand classes need not lie in memory.
+    """
+    try:
+        with safe_open(path, framework="np") as held:
+            targets, there = held.get_tensor("targets").astype(np.int64), set(held.keys())
+            said = {}
+            for name in names:
+                key = name if name == "teacher" else f"{_STUDENT}{name}"
+                if key in there:
+                    logits = held.get_slice(key)
+                    if logits.get_shape()[0] != len(targets):
+                        raise InputError(f"{path} has other numbers of labels and of predictions.")
+                    parts = [logits[i : min(i + _PART, len(targets))].argmax(-1) for i in range(0, len(targets), _PART)]
+                    said[name] = np.concatenate(parts)
+    except (OSError, ValueError, SafetensorError) as error:
+        raise InputError(f"{path} cannot be read ({error}).") from error
+    return targets, said
+
+
+def pictures(path: Path) -> tuple[Array, Array]:
+    """The pictures to show, `[P, H, W, channels]`, and which of the test pictures; none where none were kept."""
+    try:
+        with safe_open(path, framework="np") as held:
+            if {"pictures/which", "pictures/pixels"} <= set(held.keys()):
+                return held.get_tensor("pictures/which").astype(np.int64), held.get_tensor("pictures/pixels")
+    except (OSError, ValueError, SafetensorError) as error:
+        raise InputError(f"{path} cannot be read ({error}).") from error
+    return np.zeros(0, np.int64), np.zeros((0, 1, 1, 1), np.uint8)
 
 
 def to_show(targets: Array, students: Mapping[str, Array], teacher: Array | None, most: int = 48) -> Array:

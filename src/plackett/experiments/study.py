@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from plackett.errors import InputError
-from plackett.experiments.records import RUN, SCHEMA, Document, Run, find_runs, read_document, read_run
+from plackett.experiments.records import METRICS, RESULTS, RUN, SCHEMA, Document, Run, read_document, read_run
 
 STUDY = "experiment.json"
 
@@ -46,47 +47,163 @@ class Study(Document):
         return [run for runs in self.runs.values() for run in runs]
 
 
-def read_study(folder: Path) -> Study:
-    """The experiment in `folder`, or, where there is no `experiment.json`, every run folder at or below it."""
+class _Part(NamedTuple):
+    """What one of the given folders holds."""
+
+    folder: Path
+    record: StudyRecord | None
+    runs: list[Run]
+
+
+def read_study(*folders: Path) -> Study:
+    """The experiment in a folder, or every run folder at or below it; of several folders, all of them as one."""
+    study = survey(*folders)
+    if not study.all_runs:
+        where = ", ".join(map(str, folders))
+        raise InputError(f"There is no readable run in {where}. " + " ".join(study.problems[:3]))
+    return study
+
+
+def survey(*folders: Path) -> Study:
+    """The same, also where no run can be read: then there are problems only."""
+    problems: list[str] = []
+    parts = [part for folder in dict.fromkeys(folders) for part in _parts(folder, problems)]
+    runs: dict[str, list[Run]] = {}
+    titles: dict[str, str] = {}
+    for part in parts:
+        for group, title in _cases(part):
+            for block in _blocks([run for run in part.runs if run.record.group == group]):
+                key = next((known for known in runs if block and _belong(runs[known], block)), None)
+                if key is None:
+                    key = _unused(group, block[0].folder if block else part.folder, runs)
+                    titles[key] = f"{title}{key[len(group) :]}"
+                runs.setdefault(key, []).extend(block)
+    every = [run for members in runs.values() for run in members]
+    problems += [problem for run in every for problem in run.problems]
+    cases = [CaseRecord(group=key, title=title) for key, title in titles.items()]
+    return Study(folder=_above(folders), record=_record(parts, cases, every), runs=runs, problems=problems)
+
+
+def is_plain(method: str, runs: Sequence[Run]) -> bool:
+    """Whether a method is cross-entropy alone, which no teacher takes part in."""
+    for run in runs:
+        terms = run.record.config.get("methods", {}).get(method) if isinstance(run.record.config, dict) else None
+        terms = terms.get("terms", terms) if isinstance(terms, dict) else None
+        if isinstance(terms, dict):
+            return set(terms) == {"ce"}
+    return method.casefold() == "ce"
+
+
+def baseline(runs: Sequence[Run], wanted: str = "") -> str:
+    """What these runs' methods are compared with: `wanted` where they have it, else cross-entropy, else the first."""
+    names = list(dict.fromkeys(name for run in runs for name in run.record.students))
+    if wanted in names or not names:
+        return wanted
+    return next((name for name in names if is_plain(name, runs)), names[0])
+
+
+def _parts(folder: Path, problems: list[str]) -> Iterator[_Part]:
+    """The experiments at or below a folder, and what run folders there are besides."""
     if not folder.is_dir():
         raise InputError(f"There is no run folder {folder}.")
-    if (folder / STUDY).exists():
-        record = read_document(folder / STUDY, StudyRecord)
-        folders = [folder / name for name in record.runs]
-    else:
-        folders = find_runs(folder)
-        record = None
-    problems: list[str] = []
-    if record is not None and record.status != "finished":
-        problems.append(f"{folder} is not finished: its status is {record.status!r}. Run its command again to go on.")
+    places = _run_folders(folder)
+    studies = [folder] if (folder / STUDY).exists() else sorted(path.parent for path in folder.rglob(STUDY))
+    if not places and not studies:
+        raise InputError(f"There is no {RUN} in or below {folder}: that is not a run folder.")
+    for root in studies:
+        try:
+            record = read_document(root / STUDY, StudyRecord)
+        except InputError as error:
+            problems.append(str(error))
+            continue
+        if record.status != "finished":
+            problems.append(f"{root} is not finished: its status is {record.status!r}. Run its command again to go on.")
+        places = [place for place in places if root not in (place, *place.parents)]
+        yield _Part(root, record, _runs([root / name for name in record.runs], problems))
+    if places:
+        yield _Part(folder, None, _runs(places, problems))
+
+
+def _run_folders(folder: Path) -> list[Path]:
+    """Folders at or below with a run's files, of which `run.json` may be what is missing."""
+    found = {path.parent for name in (RUN, RESULTS) for path in folder.rglob(name)}
+    return sorted(found | ({folder} if (folder / METRICS).exists() else set()))
+
+
+def _runs(places: Sequence[Path], problems: list[str]) -> list[Run]:
     runs: list[Run] = []
-    for path in folders:
+    for path in places:
         try:
             runs.append(read_run(path))
         except InputError as error:
             problems.append(str(error))
-    if not runs:
-        raise InputError(f"There is no readable run in {folder}. " + " ".join(problems[:3]))
-    record = record or _gathered(folder, runs)
-    groups = [case.group for case in record.cases]
-    by_group = {group: [run for run in runs if run.record.group == group] for group in groups}
-    problems += [problem for run in runs for problem in run.problems]
-    return Study(folder=folder, record=record, runs=by_group, problems=problems)
+    return runs
 
 
-def _gathered(folder: Path, runs: list[Run]) -> StudyRecord:
-    groups = list(dict.fromkeys(run.record.group for run in runs))
-    students = runs[0].record.students
+def _cases(part: _Part) -> list[tuple[str, str]]:
+    if part.record is not None:
+        return [(case.group, case.title) for case in part.record.cases]
+    return [(group, group) for group in dict.fromkeys(run.record.group for run in part.runs)]
+
+
+def _blocks(runs: Sequence[Run]) -> list[list[Run]]:
+    """Runs that can be told apart by seed and method are one comparison; what is there twice begins another."""
+    blocks: list[list[Run]] = [[]]
+    for run in runs:
+        home = next((block for block in reversed(blocks) if not block or _belong(block, [run])), None)
+        if home is None:
+            blocks.append([run])
+        else:
+            home.append(run)
+    return blocks
+
+
+def _belong(runs: Sequence[Run], more: Sequence[Run]) -> bool:
+    """More seeds or methods of the same comparison: the same group, data and teacher, and nothing twice."""
+    teachers = {run.record.teacher.model_dump_json() for run in (*runs, *more) if run.record.teacher}
+    keys = {(run.record.group, run.record.data.fingerprint) for run in (*runs, *more)}
+    held, new = ({(run.record.seed, name) for run in part for name in run.record.students} for part in (runs, more))
+    return len(teachers) <= 1 and len(keys) == 1 and not held & new
+
+
+def _unused(group: str, folder: Path, taken: Mapping[str, object]) -> str:
+    """The group's name, or the same with the first folder above the run that makes it another."""
+    above = [path.name for path in folder.resolve().parents if path.name not in ("", group)]
+    return next(name for name in (group, *(f"{group} ({name})" for name in [*above, folder])) if name not in taken)
+
+
+def _above(folders: Sequence[Path]) -> Path:
+    """The folder itself, or of several the one that they are all in."""
+    if len(folders) == 1:
+        return folders[0]
+    shared = set.intersection(*(set(path.absolute().parents) | {path.absolute()} for path in folders))
+    return max(shared, key=lambda path: len(path.parts))
+
+
+def _record(parts: Sequence[_Part], cases: list[CaseRecord], runs: Sequence[Run]) -> StudyRecord:
+    written = [part.record for part in parts if part.record is not None]
+    if len(parts) == 1 and written:
+        return written[0]
+    titles = list(dict.fromkeys([record.title for record in written] or [_title(runs)]))
+    seconds = [record.seconds for record in written if record.seconds is not None]
     return StudyRecord(
-        name=folder.resolve().name,
-        title=runs[0].record.name,
-        question="",
-        command="",
+        name=_above([part.folder for part in parts]).resolve().name,
+        title=titles[0] if len(titles) == 1 else f"{len(titles)} experiments: {'; '.join(titles[:3])}",
+        question=written[0].question if len({record.question for record in written}) == 1 else "",
+        command="\n".join(dict.fromkeys(record.command for record in written if record.command)),
         status="finished",
-        baseline="CE" if "CE" in students else students[0],
-        cases=[CaseRecord(group=group, title=group) for group in groups],
+        baseline=baseline(runs, written[0].baseline if written else ""),
+        cases=cases,
         runs=[str(run.folder) for run in runs],
+        seconds=sum(seconds) if len(seconds) == len(parts) else None,
     )
 
 
-__all__ = ["RUN", "STUDY", "CaseRecord", "Study", "StudyRecord", "read_study"]
+def _title(runs: Sequence[Run]) -> str:
+    if not runs:
+        return "Runs that cannot be read"
+    names = list(dict.fromkeys(run.record.name for run in runs))
+    return names[0] if len(names) == 1 else f"{', '.join(names[:3])}{' and more' if len(names) > 3 else ''}"
+
+
+__all__ = ["RUN", "STUDY", "CaseRecord", "Study", "StudyRecord", "baseline", "is_plain", "read_study", "survey"]

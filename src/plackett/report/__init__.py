@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from plackett.report.page import need, render, write
+from plackett.report.needs import need
+from plackett.report.page import render, write
 
 __all__ = ["need", "render", "write"]

@@ -5,18 +5,21 @@ from __future__ import annotations
 import hashlib
 import io
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
-from plackett.report.page import need
+from plackett.report.colours import INK, LINE, MUTED, PAPER, in_page
+from plackett.report.needs import need
 
-# Drawn in these colours, which the page's own take the place of.
-INK, MUTED, LINE, ACCENT, PAPER = "#010101", "#020202", "#030303", "#040404", "#050505"
-_VARIABLES = {INK: "--ink", MUTED: "--muted", LINE: "--line", ACCENT: "--accent", PAPER: "--paper"}
+PIXELS_AN_INCH = 192
+EM = 0.62 / 72  # inches that a letter of one point takes, on average and on the safe side
 
 _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "plackett",
     "text.parse_math": False,
+    "font.family": "DejaVu Sans",
     "font.size": 9,
     "text.color": INK,
     "axes.edgecolor": LINE,
@@ -33,6 +36,7 @@ _STYLE: dict[str, Any] = {
     "axes.linewidth": 0.8,
     "axes.grid": True,
     "axes.axisbelow": True,
+    "axes.unicode_minus": True,
     "grid.color": LINE,
     "grid.linewidth": 0.6,
     "xtick.color": LINE,
@@ -43,30 +47,88 @@ _STYLE: dict[str, Any] = {
     "ytick.labelsize": 8,
     "xtick.major.size": 0,
     "ytick.major.size": 0,
+    "xtick.minor.size": 0,
+    "ytick.minor.size": 0,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
     "lines.solid_capstyle": "round",
     "figure.facecolor": "none",
     "savefig.facecolor": "none",
 }
 
 
+@dataclass(frozen=True)
+class Plate:
+    """A finished drawing: inline in the page, and as files beside it. `name` becomes a file's."""
+
+    name: str
+    description: str
+    drawn: str
+    figure: Any
+
+    def __html__(self) -> str:
+        """An inline element that says `description` to one who does not see it."""
+        markupsafe = need("markupsafe")
+        body = in_page(self.drawn)
+        # Names must be unique on a page that holds many drawings, and the same whenever it is made.
+        name = hashlib.blake2b((self.description + body).encode(), digest_size=5).hexdigest()
+        body = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>f{name}-", body)
+        viewbox = re.search(r'viewBox="[^"]*"', body)
+        inside = body[body.index(">") + 1 :]
+        space = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+        return (
+            f'<svg role="img" aria-label="{markupsafe.escape(self.description)}" '
+            f"{viewbox[0] if viewbox else ''} {space}>{inside}"
+        )
+
+    def svg(self) -> bytes:
+        """A file of its own, in light colours on paper."""
+        head, _, inside = self.drawn.partition(">")
+        paper = f'<rect width="100%" height="100%" fill="{PAPER}"/>'
+        title = f"<title>{need('markupsafe').escape(self.description)}</title>"
+        return f'<?xml version="1.0" encoding="utf-8"?>\n{head}>{title}{paper}{inside}'.encode("utf-8", "replace")
+
+    def png(self) -> bytes:
+        buffer = io.BytesIO()
+        self.figure.savefig(
+            buffer, format="png", dpi=PIXELS_AN_INCH, facecolor=PAPER, metadata={"Software": None},
+            pil_kwargs={"compress_level": 4},
+        )  # fmt: skip
+        return buffer.getvalue()
+
+
 class Drawing:
-    """One figure with one pair of axes, of so many inches; `svg` ends it.
+    """One figure with one pair of axes, of so many inches, with room on its four sides; `plate` ends it.
+
+    The room is given, not sought: matplotlib's search for it would take longer than all the rest.
 
     >>> with Drawing(2, 1) as drawing:
-    ...     _ = drawing.axes.plot([0, 1], color=ACCENT)
-    >>> drawing.svg("A line from 0 to 1.").startswith('<svg role="img" aria-label="A line from 0 to 1."')
-    True
+    ...     _ = drawing.axes.plot([0, 1])
+    >>> drawing.plate("line", "A line from 0 to 1.").__html__()[:49]
+    '<svg role="img" aria-label="A line from 0 to 1." '
     """
 
-    def __init__(self, width: float, height: float) -> None:
+    def __init__(
+        self,
+        width: float,
+        height: float,
+        left: float = 0.45,
+        right: float = 0.12,
+        top: float = 0.32,
+        bottom: float = 0.45,
+    ) -> None:
         matplotlib = need("matplotlib")
         self._style = matplotlib.rc_context(_STYLE)
         self._size = (width, height)
+        self._sides = {
+            "left": left / width, "right": 1 - right / width, "bottom": bottom / height, "top": 1 - top / height,
+        }  # fmt: skip
 
     def __enter__(self) -> Drawing:
         self._style.__enter__()
         # The figure alone, without pyplot: no window system is asked for and nothing is kept.
-        self.figure = need("matplotlib.figure").Figure(figsize=self._size, layout="constrained")
+        self.figure = need("matplotlib.figure").Figure(figsize=self._size)
+        self.figure.subplots_adjust(**self._sides)
         self.axes = self.figure.add_subplot()
         return self
 
@@ -74,23 +136,23 @@ class Drawing:
         if error[0] is None:
             buffer = io.StringIO()
             self.figure.savefig(buffer, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
-            self._text = buffer.getvalue()
+            text = buffer.getvalue()
+            self._drawn = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
         self._style.__exit__(None, None, None)
 
-    def svg(self, description: str) -> Any:
-        """The drawing as an inline element, `description` being what it says to one who does not see it."""
-        markupsafe = need("markupsafe")
-        body = self._text[self._text.index("<svg") :]
-        body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
-        for colour, variable in _VARIABLES.items():
-            body = body.replace(colour, f"var({variable})")
-        # Names must be unique on a page that holds many drawings, and the same whenever it is made.
-        name = hashlib.blake2b((description + body).encode(), digest_size=5).hexdigest()
-        body = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>f{name}-", body)
-        label = markupsafe.escape(description)
-        viewbox = re.search(r'viewBox="[^"]*"', body)
-        inside = body[body.index(">") + 1 :]
-        space = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
-        return markupsafe.Markup(
-            f'<svg role="img" aria-label="{label}" {viewbox[0] if viewbox else ""} {space}>{inside}'
-        )
+    def plate(self, name: str, description: str) -> Plate:
+        """The drawing, `description` being what it says to one who does not see it."""
+        return Plate(name, description, self._drawn, self.figure)
+
+
+def room(labels: Iterable[str], size: float = 9) -> float:
+    """Inches for the longest of these labels, with a little air."""
+    return 0.16 + EM * size * max((len(label) for label in labels), default=0)
+
+
+def short(label: str, most: int = 24) -> str:
+    """
+    >>> short("a rather long name of a method", 16)
+    'a rather long n…'
+    """
+    return label if len(label) <= most else f"{label[: most - 1]}…"

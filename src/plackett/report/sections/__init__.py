@@ -1,1 +1,4 @@
-"""One small file a section: `TITLE`, and `context(study)` for the template of the same name, or None for none."""
+"""One small file a section: `TITLE`, and `context(material)` for the template of the same name, or None for none.
+
+Every `Plate` and `Table` in a context also becomes a file beside the page.
+"""

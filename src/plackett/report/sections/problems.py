@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from plackett.experiments.study import Study
+from plackett.report.material import Material
 
 TITLE = "What is missing"
 
 
-def context(study: Study) -> dict[str, Any] | None:
-    return {"problems": study.problems} if study.problems else None
+def context(material: Material) -> dict[str, Any] | None:
+    problems = list(dict.fromkeys(material.problems))
+    return {"problems": problems, "nothing": not material.study.all_runs} if problems else None

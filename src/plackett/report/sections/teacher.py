@@ -1,18 +1,70 @@
-"""What the teacher is, and how much of PLD's weight its label gets at each temperature."""
+"""Whether the teacher is fit to teach: how good it is, how sure, and how much of PLD's weight its label gets."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from plackett.experiments.records import TeacherRecord
-from plackett.experiments.study import Study
+from plackett.report.colours import ACCENT, MUTED
+from plackett.report.figures import Drawing, Plate
+from plackett.report.material import MOST_CASES, Material
+from plackett.report.reliability import diagram
+from plackett.report.tables import Cell, Table
 
-TITLE = "Teacher"
+TITLE = "Teacher check"
 
 
-def context(study: Study) -> dict[str, Any] | None:
-    teachers: list[TeacherRecord] = []
-    for run in study.all_runs:
-        if run.record.teacher is not None and run.record.teacher not in teachers:
-            teachers.append(run.record.teacher)
-    return {"teachers": teachers, "classes": len(study.all_runs[0].record.data.classes)} if teachers else None
+def context(material: Material) -> dict[str, Any] | None:
+    held: list[tuple[TeacherRecord, int]] = []
+    for run in material.study.all_runs:
+        if run.record.teacher is not None and (pair := (run.record.teacher, len(run.record.data.classes))) not in held:
+            held.append(pair)
+    many = len(held) > 1
+    teachers = [
+        {
+            "record": teacher,
+            "name": f"{teacher.model} ({place})" if many else teacher.model,
+            "classes": classes,
+            "weights": _weights(teacher, classes, place),
+            "table": _table(teacher, place),
+            "reliability": diagram(f"teacher {place}", "reliability", [teacher.calibration], teacher=True),
+        }
+        for place, (teacher, classes) in enumerate(held[:MOST_CASES], 1)
+    ]
+    return {"teachers": teachers, "left": len(held) - len(teachers)} if teachers else None
+
+
+def _weights(teacher: TeacherRecord, classes: int, place: int) -> Plate | None:
+    weights = dict(sorted(teacher.first_choice_weight.items()))
+    if not weights:
+        return None
+    with Drawing(3.9, 2.25, left=0.42, right=0.35) as drawing:
+        axes = drawing.axes
+        axes.axhline(1 / classes, color=MUTED, linewidth=1, linestyle=(0, (3, 3)))
+        axes.plot(list(weights), list(weights.values()), "o-", color=ACCENT, linewidth=1.7, markersize=5.5)
+        for tau, weight in weights.items():
+            axes.annotate(
+                f"{weight:.3f}", (tau, weight), (3, 4), textcoords="offset points", ha="left",
+                fontsize=8,
+            )  # fmt: skip
+        axes.set_xscale("log")
+        axes.minorticks_off()
+        axes.set_xticks(list(weights), [f"{tau:g}" for tau in weights])
+        axes.set_ylim(0, 1.12)
+        axes.set_yticks([0, 0.25, 0.5, 0.75, 1])
+        axes.margins(x=0.06)
+        axes.grid(axis="x", visible=False)
+        axes.spines["left"].set_visible(False)
+        axes.set_title("first-choice weight")
+        axes.set_xlabel("temperature τ")
+    said = ", ".join(f"{weight:.3f} at {tau:g}" for tau, weight in weights.items())
+    return drawing.plate(
+        f"first choice weight {place}", f"Teacher {place}: mean first-choice weight by temperature: {said}."
+    )
+
+
+def _table(teacher: TeacherRecord, place: int) -> Table:
+    rows: list[list[Cell | str]] = [
+        [f"{tau:g}", Cell(f"{weight:.3f}", weight)] for tau, weight in sorted(teacher.first_choice_weight.items())
+    ]
+    return Table(f"first choice weight {place}", "First-choice weight", ["temperature", "weight"], rows)
