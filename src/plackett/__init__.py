@@ -31,6 +31,7 @@ _HOMES = {
         "VIDLoss",
     ),
     "plackett.objectives": ("Objective",),
+    "plackett.vocabulary": ("FusedLinearPLDLoss", "LinearTeacher", "SparsePLDLoss", "SparseTeacher"),
     "plackett.losses.standardize": ("standardize",),
     "plackett.checks": ("debug",),
     "plackett.errors": ("InputError", "PlackettError"),
@@ -64,6 +65,10 @@ if TYPE_CHECKING:
     from plackett.modules import SPLoss as SPLoss
     from plackett.modules import VIDLoss as VIDLoss
     from plackett.objectives import Objective as Objective
+    from plackett.vocabulary import FusedLinearPLDLoss as FusedLinearPLDLoss
+    from plackett.vocabulary import LinearTeacher as LinearTeacher
+    from plackett.vocabulary import SparsePLDLoss as SparsePLDLoss
+    from plackett.vocabulary import SparseTeacher as SparseTeacher
 
 
 def __getattr__(name: str) -> Any:

@@ -64,10 +64,10 @@ def _logit_tensors(entry: Loss, given: Mapping[str, Any], options: Mapping[str, 
         if value is not None:
             is_tensor(who, name, value)
     student, teacher, target = given["student"], given.get("teacher"), given.get("target")
-    _logits(who, "student", student)
+    float_logits(who, "student", student)
     if teacher is not None:
         same_logits(who, student, teacher)
-    _mask(who, student, options.get("mask"))
+    row_mask(who, student, options.get("mask"))
     if target is not None:
         _target(entry, student, teacher, target, options)
     weights = options.get("weights")
@@ -86,7 +86,7 @@ def is_tensor(who: str, name: str, value: object) -> None:
         raise InputError(f"{who}: {name} must be a tensor, not {type(value).__name__}.")
 
 
-def _mask(who: str, student: Tensor, mask: Any) -> None:
+def row_mask(who: str, student: Tensor, mask: Any) -> None:
     if mask is None:
         return
     if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
@@ -109,7 +109,7 @@ def option_values(entry: Loss, options: Mapping[str, Any]) -> None:
             if name in entry.types and not allowed.optional:
                 raise InputError(f"{who}: {name} cannot be None; leave it out for its default.")
         elif allowed.values:
-            _one_of(who, name, value, allowed.values)
+            one_of(who, name, value, allowed.values)
         elif name == "weights":
             _weights(who, name, value)
         elif name == "impl":
@@ -117,11 +117,10 @@ def option_values(entry: Loss, options: Mapping[str, Any]) -> None:
                 raise InputError(f"{who}: impl must be a name, not {_kind(value)}; see plackett.kernels.why.")
         elif not torch.compiler.is_compiling() and (name in _NUMBERS or allowed.number is not None):
             # A traced number is a symbol; what it stands for was checked when the module was made.
-            _number(who, name, value, allowed.number or float)
-            _NUMBERS.get(name, _anything)(who, name, value)
+            number(who, name, value, allowed.number or float)
 
 
-def _logits(who: str, name: str, logits: Tensor) -> None:
+def float_logits(who: str, name: str, logits: Tensor) -> None:
     if not logits.is_floating_point():
         raise InputError(f"{who}: {name} logits must be floating point, not {logits.dtype}; give logits, not labels.")
     if logits.dim() == 0 or logits.shape[-1] == 0:
@@ -129,7 +128,7 @@ def _logits(who: str, name: str, logits: Tensor) -> None:
 
 
 def same_logits(who: str, student: Tensor, teacher: Tensor) -> None:
-    _logits(who, "teacher", teacher)
+    float_logits(who, "teacher", teacher)
     if teacher.shape[-1] != student.shape[-1]:
         raise InputError(
             f"Teacher has {teacher.shape[-1]} classes, student {student.shape[-1]}. {who} compares them class by "
@@ -275,6 +274,12 @@ def _number(who: str, name: str, value: Any, kind: type) -> None:
         raise InputError(f"{who}: {name} must be finite, not {value}.")
 
 
+def number(who: str, name: str, value: Any, kind: type) -> None:
+    """A number of its kind, within what an option of that name may be."""
+    _number(who, name, value, kind)
+    _NUMBERS.get(name, _anything)(who, name, value)
+
+
 def _anything(who: str, name: str, value: Any) -> None:
     pass
 
@@ -289,7 +294,7 @@ def _not_negative(who: str, name: str, value: Any) -> None:
         raise InputError(f"{who}: {name} must be at least 0, not {value}.")
 
 
-def _one_of(who: str, name: str, value: object, choices: Iterable[str]) -> None:
+def one_of(who: str, name: str, value: object, choices: Iterable[str]) -> None:
     choices = list(choices)
     if value not in choices:
         raise InputError(f"{who}: unknown {name} {value!r}; {did_you_mean(value, choices)}.")
@@ -297,7 +302,7 @@ def _one_of(who: str, name: str, value: object, choices: Iterable[str]) -> None:
 
 def _weights(who: str, name: str, value: Any) -> None:
     if isinstance(value, str):
-        _one_of(who, name, value, WEIGHTS)
+        one_of(who, name, value, WEIGHTS)
     elif not isinstance(value, Tensor) or value.dim() != 1 or not value.is_floating_point():
         raise InputError(f"{who}: {name} must be a name or one float weight a rank, a tensor [C], not {_kind(value)}.")
     elif value.requires_grad:
@@ -323,6 +328,7 @@ _NUMBERS: dict[str, Callable[[str, str, Any], None]] = {
     "label_weight": _not_negative,
     "eps": _not_negative,
     "top_k": _count,
+    "chunk": _count,
     "max_labels": _count,
     "label_smoothing": _share,
 }

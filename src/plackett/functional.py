@@ -18,6 +18,10 @@ from plackett.errors import UnknownOptionError, did_you_mean
 from plackett.kernels import pick
 from plackett.losses.registry import LOSSES, TENSORS, Loss
 from plackett.losses.standardize import standardize as standardize
+from plackett.vocabulary import LinearTeacher as LinearTeacher
+from plackett.vocabulary import SparseTeacher as SparseTeacher
+from plackett.vocabulary import fused_linear_pld as fused_linear_pld
+from plackett.vocabulary import sparse_pld as sparse_pld
 
 if TYPE_CHECKING:
     from plackett.losses.decoupled import dkd as dkd

@@ -10,7 +10,7 @@ from torch.autograd import forward_ad
 
 from plackett.tracing import is_transformed
 
-_ONCE = (
+ONCE = (
     "This loss has a closed-form gradient that is not differentiable a second time. "
     "For second derivatives use its readable twin, e.g. plackett.reference.pld."
 )
@@ -90,7 +90,7 @@ class _ScaleOnce(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[None, None, None]:
-        raise NotImplementedError(_ONCE)
+        raise NotImplementedError(ONCE)
 
 
 # Forward differentiation, apart because a traced graph admits no jvp.

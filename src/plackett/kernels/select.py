@@ -12,6 +12,7 @@ from torch import Tensor
 from plackett.errors import InputError, did_you_mean
 from plackett.kernels.fused import TAKEN, fused_rows, plan
 from plackett.losses.plackett_luce import RowsFunction, eager_rows
+from plackett.losses.sparse import SparseRowsFunction, eager_sparse_rows
 
 _HAS_TRITON = importlib.util.find_spec("triton") is not None  # not looked for while a graph is traced
 IMPLEMENTATIONS = ("auto", "eager", "compile", "triton")
@@ -23,6 +24,12 @@ def pick(impl: str, student: Tensor) -> RowsFunction:
     if name == "triton":
         return fused_rows
     return compiled_rows() if name == "compile" else eager_rows
+
+
+def pick_sparse(impl: str, student: Tensor) -> SparseRowsFunction:
+    """The same for a teacher that kept only its first K logits."""
+    _decide(impl, student)
+    return eager_sparse_rows
 
 
 def why(student: Tensor, impl: str = "auto", top_k: int | None = None) -> str:
