@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import sys
 import time
 
@@ -13,6 +14,7 @@ from plackett.data.sight import Sight
 if __name__ == "__main__":
     source = open_pictures(sys.argv[1]).train
     assert source is not None
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a job in the background inherits as ignored
     batches = PictureBatches(source, 4, 0, Sight(16), workers=2)
     try:
         for epoch in range(10_000):

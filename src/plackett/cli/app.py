@@ -18,10 +18,12 @@ from plackett.cli import (
     cost,
     data,
     demo,
+    distill,
     evaluate,
     export,
     landscape,
     losses,
+    recipes,
     report,
     reproduce,
     sweep,
@@ -48,10 +50,12 @@ app.command("check")(check.check)
 app.command("cost")(cost.cost)
 app.command("data")(data.data)
 app.command("demo")(demo.demo)
+app.command("distill")(distill.distill)
 app.command("evaluate")(evaluate.evaluate)
 app.command("export")(export.export)
 app.command("landscape")(landscape.landscape)
 app.command("losses")(losses.losses)
+app.command("recipes")(recipes.recipes)
 app.command("report")(report.report)
 app.command("train")(train.train)
 app.command("compare")(reproduce.compare)

@@ -58,15 +58,9 @@ def network(name: str, weights: str | None, source: Source | None, trust: bool, 
 
 def device_of(given: str | None) -> torch.device:
     """The device asked for, or cuda where there is one."""
-    import torch
+    from plackett import devices
 
-    try:
-        chosen = torch.device(given or ("cuda" if torch.cuda.is_available() else "cpu"))
-    except RuntimeError as error:
-        raise InputError(f"There is no device {given!r}; choices: cpu, cuda.") from error
-    if chosen.type == "cuda" and not torch.cuda.is_available():
-        raise InputError("There is no CUDA device here; use --device cpu, or leave --device out.")
-    return chosen
+    return devices.chosen(given)
 
 
 def use_threads(threads: int | None) -> None:

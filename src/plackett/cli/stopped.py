@@ -7,9 +7,13 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from plackett.errors import PlackettError
+
+if TYPE_CHECKING:
+    from plackett.training import Pause
 
 SHOW_CURSOR = "\x1b[?25h"
 
@@ -46,3 +50,45 @@ def _end(*_: Any) -> None:
     cursor = SHOW_CURSOR if sys.stdout is not None and sys.stdout.isatty() else ""
     os.write(2, f"{cursor}{os.linesep if cursor else ''}Stopped.{os.linesep}".encode())
     os._exit(Stopped.exit_code)
+
+
+@dataclass
+class How:
+    """Which signal asked training to stop."""
+
+    number: int = signal.SIGINT
+
+    def stopped(self, sentence: str) -> Stopped:
+        """Ends the command with the code that a shell knows such an end by: 128 and the signal's number."""
+        found = Stopped(sentence)
+        found.exit_code = 128 + self.number
+        return found
+
+
+@contextmanager
+def softly(pause: Pause) -> Iterator[How]:
+    """While training, Ctrl-C and SIGTERM (as a scheduler sends it before it takes the machine) are for the next step.
+
+    The second one, and any before training has begun, stops at once.
+    """
+    how = How()
+
+    def asked(number: int, _: Any) -> None:
+        how.number = number
+        if not pause.training or pause.reason is not None:
+            raise KeyboardInterrupt
+        pause.reason = "Stopped by Ctrl-C" if number == signal.SIGINT else "Stopped by SIGTERM"
+
+    before = {}
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                before[number] = signal.signal(number, asked)
+    except ValueError:  # not the main thread, where no signal arrives
+        yield how
+        return
+    try:
+        yield how
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -166,7 +166,8 @@ class PictureBatches:
 class Viewed:
     """Test pictures in their order, as `sight` sees them. Those that cannot be read are left out, named and counted.
 
-    `targets` and `len` leave them out too, once a pass has met them.
+    `targets` and `len` leave them out too, once a pass has met them. Where all of their bytes fit into `keep`, they are
+    read once and kept for later passes.
     """
 
     def __init__(
@@ -179,11 +180,14 @@ class Viewed:
         device: torch.device | str = "cpu",
         bad_limit: int | None = None,
         on_bad: Callable[[Bad], None] | None = None,
+        keep: int = 0,
     ) -> None:
         _check(source, size, sight, workers, drop_last=False)
         self.source, self.sight, self.size = source, sight, size
         self.device = torch.device(device)
         self._unreadable = Unreadable(source, bad_limit, on_bad)
+        self._keeps = 3 * sight.size**2 * len(source) <= keep
+        self._kept: list[tuple[Tensor, Made]] | None = None
         self._feed = Feed(Maker(source, sight, None, replace=False), workers, self.device)
         self._normalise = Normalise(sight.mean, sight.std)
         self._constants = self._normalise.constants(self.device)
@@ -208,14 +212,24 @@ class Viewed:
 
     def batches(self) -> Iterator[Batch]:
         """All of them once; `indices` are their numbers in the source."""
-        parts = torch.split(torch.arange(len(self.source)), self.size)
-        wanted = (Wanted(tuple(part.tolist()), (0,) * len(part)) for part in parts)
-        for indices, made in zip(parts, self._feed.made(wanted), strict=True):
+        for indices, made in self._made() if self._kept is None else self._kept:
             self._unreadable.add(made.bad)
             if len(kept := indices[made.places]):
                 pixels = made.pixels.to(self.device).permute(0, 3, 1, 2)
                 inputs = self._normalise.apply(pixels, *self._constants)
                 yield Batch(inputs, self.source.targets[kept].to(self.device), kept.to(self.device), 0)
+
+    def _made(self) -> Iterator[tuple[Tensor, Made]]:
+        parts = torch.split(torch.arange(len(self.source)), self.size)
+        wanted = (Wanted(tuple(part.tolist()), (0,) * len(part)) for part in parts)
+        kept: list[tuple[Tensor, Made]] = []
+        for each in zip(parts, self._feed.made(wanted), strict=True):
+            if self._keeps:
+                kept.append(each)
+            yield each
+        if self._keeps:
+            self._kept = kept
+            self._feed.close()
 
     def close(self) -> None:
         self._feed.close()

@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from plackett import models
+from plackett import devices, models
 from plackett.data.folders import open_pictures
 from plackett.errors import InputError
 from plackett.experiments.findings import Findings
@@ -39,9 +37,7 @@ class Order:
 
 
 def check(order: Order, watch: Watch | None = None) -> Findings:
-    device = torch.device(order.device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise InputError("There is no CUDA device here; use --device cpu, or leave --device out.")
+    device = devices.chosen(order.device)
     opened = open_pictures(order.data)
     source = {"train": opened.train, "val": opened.val, "test": opened.test}[order.split]
     if source is None:

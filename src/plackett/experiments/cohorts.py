@@ -13,11 +13,12 @@ from torch import Tensor, nn
 from plackett.evaluation import accuracy
 from plackett.experiments.records import EpochRecord, MetricsFile, StudentEpoch
 from plackett.experiments.tensorboard import board
-from plackett.training import Checkpoints, Cohort, EpochReport
+from plackett.training import Checkpoints, Cohort, EpochReport, Pause, Paused
 
 Watch = Callable[[str, int], None]  # what is being done, and the student epochs that were
 # What else is noticed of each student after an epoch, as fields of its `StudentEpoch`.
 Notice = Callable[[EpochReport, Mapping[str, Tensor]], Mapping[str, Mapping[str, Any]]]
+SAVE_SECONDS = 300.0  # within a long epoch
 
 
 class Tested(Protocol):
@@ -49,13 +50,52 @@ def fit(
     watch: Watch,
     notice: Notice | None = None,
     tensorboard: bool = False,
+    *,
+    pause: Pause | None = None,
+    save_seconds: float = SAVE_SECONDS,
+    stepped: Callable[[int, int], None] | None = None,
 ) -> Fitted:
-    """Trains to the end; a run that was killed goes on from its last checkpoint, and one that is finished is read."""
+    """Trains to the end; a run that was killed goes on from its last checkpoint, and one that is finished is read.
+
+    Args:
+        cohort: the students.
+        tested: what they are tested on.
+        folder: where checkpoints and metrics go.
+        config: with what; going on with another is refused.
+        epochs: how many in all.
+        evaluate_every: tests them after every so many epochs.
+        checkpoint_every: saves everything after every so many epochs, and within one every `save_seconds`.
+        watch: told what was done.
+        notice: asked what else is to be written of an epoch.
+        tensorboard: write every epoch for TensorBoard too.
+        pause: where it gives a reason, everything is saved after the step, and `Paused` raised.
+        stepped: told the epoch and how many of its steps are taken.
+    """
     checkpoints = Checkpoints(folder, config)
     start, notes = checkpoints.restore(cohort)
     history: list[dict[str, Any]] = notes.get("history", [])
     before, begun = float(notes.get("seconds", 0.0)), time.perf_counter()
+    pause, saved, within = pause or Pause(), begun, checkpoints.done
     watch("", start * len(cohort.students))
+
+    def save(epoch: int, done: int | None = None) -> None:
+        nonlocal saved
+        saved = time.perf_counter()
+        seconds = before + saved - begun
+        checkpoints.save(cohort, epoch, notes={"history": history, "seconds": seconds}, done=done)
+
+    def stop(epoch: int, done: int) -> None:
+        raise Paused(f"{pause.reason} after step {done:,} of {len(cohort.batches):,} of epoch {epoch + 1}")
+
+    def step(epoch: int, done: int) -> None:
+        if stepped is not None:
+            stepped(epoch, done)
+        if done == len(cohort.batches) or cohort.processes.several:
+            return  # the epoch's end saves
+        if pause.reason is not None or time.perf_counter() - saved > save_seconds:
+            save(epoch, done)
+            if pause.reason is not None:
+                stop(epoch, done)
 
     def predictions() -> dict[str, Tensor]:
         return tested.predictions({student.name: student.kept for student in cohort.going()})
@@ -99,13 +139,16 @@ def fit(
                 )
                 said = f"epoch {done} of {epochs}: {figures}; {pace.images:,} images/s"
             checkpoints.keep_best(cohort, report.epoch, scores)
-            if last or done % checkpoint_every == 0:
-                seconds = before + time.perf_counter() - begun
-                checkpoints.save(cohort, report.epoch, notes={"history": history, "seconds": seconds})
+            pausing = pause.reason is not None and not last
+            if last or pausing or done % checkpoint_every == 0:
+                save(report.epoch)
             watch(said, len(cohort.students))
+            if pausing:
+                stop(report.epoch, len(cohort.batches))
             pace.epoch_begins()
 
-        cohort.fit(epochs, after, start=start)
+        with pause.while_training():
+            cohort.fit(epochs, after, start=start, done=within, on_step=step)
     best: dict[str, tuple[float, int]] = {}
     for student in cohort.going():
         seen = [(line["students"][student.name]["accuracy"], -line["epoch"]) for line in history]

@@ -19,7 +19,7 @@ from plackett.data.sight import Sight
 from plackett.errors import PlackettError
 from plackett.evaluation import accuracy, agreement, calibration, predict
 from plackett.experiments import surroundings
-from plackett.experiments.keep import keep, watch_memory
+from plackett.experiments.keep import InMemory, keep, watch_memory
 from plackett.experiments.records import (
     RESULTS,
     RUN,
@@ -148,7 +148,7 @@ def _train(case: Case, taught: Taught, seed: int, folder: Path, watch: Watch) ->
     finished = {student.name: student for student in students if student.stopped is None}
     logits = {name: predict(student.model, case.test) for name, student in finished.items()}
     keep(
-        folder, case.test, {name: (finished[name].model, said) for name, said in logits.items()},
+        folder, InMemory(case.test), {name: (finished[name].model, said) for name, said in logits.items()},
         (taught.teacher.network, taught.test_logits),
         seconds=time.perf_counter() - begun, epochs=case.recipe.epochs, steps=case.recipe.epochs * len(batches),
         spec=case.student, sight=case.sight,

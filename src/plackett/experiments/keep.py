@@ -5,11 +5,13 @@ from __future__ import annotations
 import resource
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from plackett import models
@@ -23,9 +25,44 @@ from plackett.experiments.records import write_json
 from plackett.experiments.transfer import COSTS, TRANSFER, Costs, LatencyRecord, Transfer
 
 
+class Looked(Protocol):
+    """Test pictures, wherever they lie: labels, one to time networks with `[1, C, H, W]`, and some to look at."""
+
+    @property
+    def targets(self) -> Tensor: ...
+
+    @property
+    def classes(self) -> tuple[str, ...]: ...
+
+    def one(self) -> Tensor: ...
+
+    def pixels(self, which: NDArray[Any]) -> NDArray[np.uint8]: ...
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """Test pictures that are all there, as a network reads them."""
+
+    pictures: Pictures
+
+    @property
+    def targets(self) -> Tensor:
+        return self.pictures.targets
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return self.pictures.classes
+
+    def one(self) -> Tensor:
+        return self.pictures.inputs[:1]
+
+    def pixels(self, which: NDArray[Any]) -> NDArray[np.uint8]:
+        return pixels_of(self.pictures.subset(torch.from_numpy(which)))
+
+
 def keep(
     folder: Path,
-    test: Pictures,
+    test: Looked,
     students: Mapping[str, tuple[nn.Module, Tensor]],
     teacher: tuple[nn.Module, Tensor] | None,
     *,
@@ -34,6 +71,7 @@ def keep(
     steps: int,
     spec: str | None = None,
     sight: Sight | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> None:
     """Writes predictions.safetensors, transfer.json and costs.json; networks come with their test logits.
 
@@ -41,17 +79,18 @@ def keep(
     """
     if spec is not None and sight is not None:
         for name, (network, _) in students.items():
-            weights.write(folder, name, network, spec, test.classes, sight)
+            weights.write(folder, name, network, spec, test.classes, sight, options or {})
     logits = {name: said.cpu().numpy() for name, (_, said) in students.items()}
     theirs = None if teacher is None else teacher[1].cpu().numpy()
     targets = test.targets.cpu().numpy()
     which = predictions.to_show(targets, logits, theirs)
-    pixels = pixels_of(test.subset(torch.from_numpy(which))) if len(which) else None
+    pixels = test.pixels(which) if len(which) else None
     predictions.write(folder, Predictions(targets, logits, theirs, which, pixels))
     if teacher is not None:
-        aligned = {name: align(teacher[1], said, test.targets) for name, (_, said) in students.items()}
+        labels = test.targets.to(teacher[1].device)
+        aligned = {name: align(teacher[1], said, labels) for name, (_, said) in students.items()}
         write_json(folder / TRANSFER, Transfer(students=aligned))
-    picture = test.inputs[:1]
+    picture = test.one()
     write_json(
         folder / COSTS,
         Costs(
@@ -59,8 +98,8 @@ def keep(
             epochs=epochs,
             steps=steps,
             students=list(students),
-            peak_mib=_peak(test.device),
-            peak_of="device" if test.device.type == "cuda" else "process",
+            peak_mib=_peak(picture.device),
+            peak_of="device" if picture.device.type == "cuda" else "process",
             latency={name: _latency(network, picture) for name, (network, _) in students.items()},
             teacher_latency=None if teacher is None else _latency(teacher[0], picture),
             parameters={name: models.parameters(network) for name, (network, _) in students.items()},
@@ -76,7 +115,7 @@ def watch_memory(device: torch.device) -> None:
         torch.cuda.reset_peak_memory_stats(device)
 
 
-def pixels_of(pictures: Pictures) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+def pixels_of(pictures: Pictures) -> NDArray[np.uint8]:
     """`[N, H, W, channels]` bytes to look at; normalised pictures are stretched over the range, a channel at a time."""
     inputs = pictures.inputs.float().cpu()
     if pictures.inputs.dtype == torch.uint8:

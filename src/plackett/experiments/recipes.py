@@ -164,11 +164,7 @@ class Recipe(Strict):
 
     def terms(self, method: str, pair: str, taps: Sequence[str] = ()) -> dict[str, Any]:
         """What `Objective` takes; `taps` are the names of the student's features."""
-        said, found = self.methods[method], self._terms(method, pair, taps)
-        for term, options in said.changes.items():
-            held = found.get(term, {})
-            found[term] = {**(held if isinstance(held, Mapping) else {"weight": held}), **options}
-        return found
+        return merged(self._terms(method, pair, taps), self.methods[method].changes)
 
     def _terms(self, method: str, pair: str, taps: Sequence[str]) -> dict[str, Any]:
         said = self.methods[method]
@@ -183,6 +179,19 @@ class Recipe(Strict):
             }[said.reads]  # fmt: skip
         known = pair if pair in presets.pairs("cifar100") else None
         return presets.get("cifar100", said.preset, known, **options)
+
+
+def merged(terms: Mapping[str, Any], changes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """An objective's terms with these options of them; a term may be a weight alone.
+
+    >>> merged({"ce": 1.0, "kd": {"weight": 0.9}}, {"ce": {"weight": 0.5}, "kd": {"temperature": 2.0}})
+    {'ce': {'weight': 0.5}, 'kd': {'weight': 0.9, 'temperature': 2.0}}
+    """
+    found = dict(terms)
+    for term, options in changes.items():
+        held = found.get(term, {})
+        found[term] = {**(held if isinstance(held, Mapping) else {"weight": held}), **options}
+    return found
 
 
 def shipped(file: str) -> str:

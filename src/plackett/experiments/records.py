@@ -32,11 +32,15 @@ class Document(BaseModel):
 
 
 class DataRecord(Document):
+    """`test` pictures are those of the last figures; `watched` is what students were tested on after each epoch."""
+
     name: str
     fingerprint: str
     classes: list[str]
     train: int
     test: int
+    watched: Literal["test", "validation"] = "test"
+    tested: Literal["test", "validation"] = "test"
 
 
 class CalibrationRecord(Document):
@@ -85,6 +89,7 @@ class StudentEpoch(Document):
     accuracy: float
     agreement: float | None = None
     gradient_share: dict[str, float] = {}
+    first_choice_weight: float | None = None
 
 
 class EpochRecord(Document):

@@ -236,7 +236,7 @@ def _train(
     made = [_cell(work, pair, seed, student, configs, fitted, teacher) for student in students]
     networks = {student.name: student.model for student in students}
     keep.keep(
-        folder, task.test, {name: (networks[name], said) for name, said in fitted.logits.items()},
+        folder, keep.InMemory(task.test), {name: (networks[name], said) for name, said in fitted.logits.items()},
         None if teacher is None else (teacher.network, teacher.test_logits),
         seconds=fitted.seconds, epochs=recipe.training.epochs, steps=recipe.training.epochs * len(stream),
         spec=recipe.pairs[pair].student, sight=task.sight,

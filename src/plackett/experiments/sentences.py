@@ -86,8 +86,9 @@ def near_chance(
     """The sentence that stops a run: what it gets right through the student's pictures is hardly more than guessing."""
     own = looks[0]
     said = next((look for look in looks if look.way == "student"), own)
-    error = math.sqrt(chance * (1 - chance) / pictures)
-    if said.top1 > chance + max(3 * error, OF_THE_GAP * (1 - chance)):
+    # Few pictures cannot tell from chance, but a teacher that closes half of the gap has something to say.
+    error = min(3 * math.sqrt(chance * (1 - chance) / pictures), (1 - chance) / 2)
+    if said.top1 > chance + max(error, OF_THE_GAP * (1 - chance)):
         return None
     causes = []
     if order.permuted and order.relabelled is not None:

@@ -168,9 +168,8 @@ def weight_of(term: Any) -> float:
     return float(term.get("weight", 1.0)) if isinstance(term, Mapping) else float(term)
 
 
-def changed_terms(recipe: Recipe, method: str, pair: str, options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def changed_terms(method: str, terms: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """`Method.changes` for these options of a method's own term, `ce_weight` among them."""
-    terms = recipe.terms(method, pair)
     own = own_term(terms)
     changes: dict[str, dict[str, Any]] = {own: {key: value for key, value in options.items() if key != "ce_weight"}}
     share = options.get("ce_weight")
@@ -193,7 +192,7 @@ def _changed(
     of_term = {key: value for key, value in options.items() if key not in OF_METHOD}
     base = recipe.methods[method]
     changes = {**base.changes}
-    for term, said in (changed_terms(recipe, method, pair, of_term) if of_term else {}).items():
+    for term, said in (changed_terms(method, recipe.terms(method, pair), of_term) if of_term else {}).items():
         changes[term] = {**changes.get(term, {}), **said}
     title = ", ".join([base.title, *(f"{key} {value}" for key, value in written.items())])
     return {**base.model_dump(), **of_method, "title": title, "changes": changes}

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from plackett import models
+from plackett import devices, models
 from plackett.data import Batches, Pictures, ResidentBatches, Shift, Stream, cifar100, derive, digits
 from plackett.data.sight import Sight
 from plackett.errors import InputError
@@ -85,9 +85,7 @@ class Task:
 
 def load(recipe: RecipeFile, folder: Path | None, device: str | None = None) -> Task:
     """The data of a recipe, on a GPU where there is one."""
-    chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    if chosen.type == "cuda" and not torch.cuda.is_available():
-        raise InputError("There is no CUDA device here; use --device cpu, or leave --device out.")
+    chosen = devices.chosen(device)
     if recipe.data == "digits":
         held = digits.load()
         train, teaching, test = held.student.to(chosen), held.teacher.to(chosen), held.test.to(chosen)

@@ -22,7 +22,7 @@ from plackett.errors import InputError, missing_extra
 from plackett.evaluation import accuracy
 from plackett.experiments import search, sweep, teachers
 from plackett.experiments.pupils import pupils, taught_by
-from plackett.experiments.recipes import Recipe
+from plackett.experiments.recipes import Recipe, merged
 from plackett.experiments.reproduce import COMMITTED
 from plackett.experiments.search import Space
 from plackett.experiments.task import Task, load
@@ -247,9 +247,8 @@ def _said(
     recipe, base = order.recipe, order.recipe.methods[method]
     of_term = {key: value for key, value in values.items() if key not in sweep.OF_METHOD}
     terms = recipe.terms(method, order.pair, taps)
-    for term, said in (sweep.changed_terms(recipe, method, order.pair, of_term) if of_term else {}).items():
-        held = terms.get(term, {})
-        terms[term] = {**(held if isinstance(held, Mapping) else {"weight": held}), **said}
+    if of_term:
+        terms = merged(terms, sweep.changed_terms(method, terms, of_term))
     rate, decay = (values.get(key, getattr(base, key)) for key in sweep.OF_METHOD)
     return terms, rate, decay
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from torch import nn
 
@@ -21,9 +23,18 @@ def place(folder: Path, student: str) -> Path:
     return folder / "students" / re.sub(r"[^A-Za-z0-9._=-]+", "-", student)
 
 
-def write(folder: Path, student: str, network: nn.Module, spec: str, classes: tuple[str, ...], sight: Sight) -> Path:
-    """Replaces the student's folder in that of its run."""
-    return packed.save(place(folder, student), Packed(network, spec, classes, sight, {"student": student}))
+def write(
+    folder: Path,
+    student: str,
+    network: nn.Module,
+    spec: str,
+    classes: tuple[str, ...],
+    sight: Sight,
+    options: Mapping[str, Any],
+) -> Path:
+    """Replaces the student's folder in that of its run; `options` are what the network was built with."""
+    held = Packed(network, spec, classes, sight, {"student": student}, dict(options))
+    return packed.save(place(folder, student), held)
 
 
 def read(folder: Path, student: str) -> Packed:

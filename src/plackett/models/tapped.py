@@ -147,6 +147,17 @@ def channels(network: nn.Module, taps: Sequence[str], size: int, planes: int = 3
     return {tap: feature.shape[1] for tap, feature in features.items()}
 
 
+def stages(network: nn.Module) -> tuple[str, ...]:
+    """The stages that a network is known by, from the first to the last.
+
+    >>> from plackett import models
+    >>> stages(models.create("resnet20", classes=10)), stages(nn.Linear(2, 2))
+    (('stage1', 'stage2', 'stage3'), ())
+    """
+    known = network.taps if isinstance(network, Network) else _stages(network)
+    return tuple(tap for tap in known if tap.startswith("stage") and not tap.endswith("_pre"))
+
+
 def last_linear(network: nn.Module) -> nn.Module:
     """The module that gives the logits: what timm calls the classifier, or else the last linear layer."""
     ask = getattr(network, "get_classifier", None)

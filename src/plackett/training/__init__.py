@@ -10,6 +10,7 @@ from plackett.training.cohort import Cohort, EpochReport, Problem
 from plackett.training.ledger import Metrics, NotFinite
 from plackett.training.mode import Mode
 from plackett.training.optimise import Recipe, Schedule
+from plackett.training.pausing import Pause, Paused
 from plackett.training.stepping import Stepping
 from plackett.training.student import Student
 
@@ -20,6 +21,8 @@ __all__ = [
     "Metrics",
     "Mode",
     "NotFinite",
+    "Pause",
+    "Paused",
     "Problem",
     "Recipe",
     "Schedule",

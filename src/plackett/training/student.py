@@ -63,6 +63,7 @@ class Student:
         steps_per_epoch: int,
         seed: int,
         device: torch.device | str = "cpu",
+        stepping: Stepping | None = None,
     ) -> Student:
         """A student whose initial weights and later random numbers come from `seed` alone."""
         with torch.random.fork_rng(devices=[]):
@@ -71,7 +72,8 @@ class Student:
             state = torch.get_rng_state()
         objective = objective.to(device)
         optimiser = recipe.make([*model.parameters(), *objective.parameters()])
-        return cls(name, model, objective, optimiser, recipe.schedule(steps_per_epoch), state)
+        schedule = recipe.schedule(steps_per_epoch)
+        return cls(name, model, objective, optimiser, schedule, state, stepping=stepping or Stepping())
 
     @property
     def device(self) -> torch.device:
