@@ -2,8 +2,8 @@
 
     python -m tests.distilling.killed KILLS SEED SECONDS ARGUMENTS...
 
-Forks, so that torch is imported once. SECONDS is about how long the command takes; the last start is left to its end,
-whose exit code is this one's. Prints how many were killed while they ran.
+Forks, so that torch is imported once. A start lives for up to SECONDS; the last one is left to its end, and its exit
+code is this one's. Prints how many were killed on their way, and how many seconds the last one took.
 """
 
 from __future__ import annotations
@@ -45,5 +45,7 @@ if __name__ == "__main__":
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
             killed += 1
-    print(killed, flush=True)
-    sys.exit(os.waitstatus_to_exitcode(os.waitpid(begun(arguments), 0)[1]))
+    started = time.monotonic()
+    code = os.waitstatus_to_exitcode(os.waitpid(begun(arguments), 0)[1])
+    print(killed, time.monotonic() - started)
+    sys.exit(code)

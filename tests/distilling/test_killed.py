@@ -1,4 +1,5 @@
-"""A distillation that is killed, pre-empted or interrupted goes on, loses nothing that was saved, and ends with the same bits."""
+"""A distillation that is killed, pre-empted or interrupted loses nothing that was saved, and ends with the same bits.
+"""
 
 from __future__ import annotations
 
@@ -37,22 +38,20 @@ def command(place: Path, out: Path, epochs: int = 3) -> list[str]:
     ]  # fmt: skip
 
 
-def killer(place: Path, out: Path, kills: int, seconds: float, seed: int = 0) -> tuple[int, float]:
-    """How many were killed on their way, and how long all of it took."""
-    started = time.monotonic()
-    arguments = [sys.executable, "-m", "tests.distilling.killed", str(kills), str(seed), str(seconds)]
-    run = subprocess.run([*arguments, *command(place, out)], capture_output=True, text=True, cwd=ROOT, check=False)
+def killer(place: Path, out: Path, kills: int, seconds: float) -> tuple[int, float]:
+    """How many were killed on their way, and how long the last one took."""
+    arguments = [sys.executable, "-m", "tests.distilling.killed", str(kills), "0", str(seconds)]
+    run = subprocess.run([*arguments, *command(place, out, 10)], capture_output=True, text=True, cwd=ROOT, check=False)
     assert run.returncode == 0, run.stderr
-    return int(run.stdout.split()[0]), time.monotonic() - started
+    killed, took = run.stdout.split()
+    return int(killed), float(took)
 
 
 @pytest.mark.slow
 def test_killed_at_twenty_random_moments_it_ends_with_the_same_bits(place: Path) -> None:
-    imports = killer(place, place / "whole", 0, 0)[1]
-    again = killer(place, place / "again", 0, 0)[1]
-    seconds = max(1.0, min(imports, again) - 3)  # without what importing takes
-    killed, _ = killer(place, place / "killed", 20, seconds)
-    assert killed >= 12  # the rest had ended by themselves
+    _, seconds = killer(place, place / "whole", 0, 0)
+    killed, _ = killer(place, place / "killed", 20, seconds / 5)
+    assert killed >= 10  # where it was quick, the others found it finished
     for name in KEPT:
         assert (place / "killed" / name).read_bytes() == (place / "whole" / name).read_bytes(), name
 
@@ -81,7 +80,7 @@ def test_a_signal_saves_and_says_so(place: Path, number: signal.Signals, code: i
     assert said.startswith(words)
     assert said.endswith(f"all of it is saved in {tmp_path / 'run'}: the same command goes on.")
     assert checkpoint.stat().st_mtime_ns > before
-    assert read_run(tmp_path / "run/seed-0").record.status == "failed"
+    assert read_run(tmp_path / "run/seed-0").record.status == "interrupted"
     assert not list((tmp_path / "run/seed-0").glob(".last.ckpt.*"))
 
 

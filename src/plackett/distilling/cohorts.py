@@ -40,7 +40,7 @@ from plackett.experiments.records import (
 )
 from plackett.objectives import Objective
 from plackett.teachers import SeeingTeacher
-from plackett.training import Checkpoints, Cohort, Problem, Recipe, Stepping, Student
+from plackett.training import Checkpoints, Cohort, Paused, Problem, Recipe, Stepping, Student
 
 Methods = Mapping[str, Mapping[str, Any]]
 
@@ -63,7 +63,7 @@ def train(work: Work, seed: int, methods: Methods) -> None:
         seconds = round(fitted.seconds, 2)
         done = record.model_copy(update={"status": "finished", "seconds": seconds, "teacher": work.teacher_record})
     except BaseException as error:
-        status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+        status = "interrupted" if isinstance(error, KeyboardInterrupt | Paused) else "failed"
         with suppress(OSError):
             write_json(folder / RUN, record.model_copy(update={"status": status, "message": str(error) or None}))
         raise

@@ -32,7 +32,7 @@ from plackett.experiments.records import (
 )
 from plackett.experiments.task import Task, load
 from plackett.objectives import Objective
-from plackett.training import Cohort, Problem, Student
+from plackett.training import Cohort, Paused, Problem, Student
 
 COMMITTED = Path("results")
 
@@ -229,7 +229,7 @@ def _train(
             work.tell(f"{pair}, seed {seed}"), tensorboard=order.tensorboard,
         )  # fmt: skip
     except BaseException as error:
-        status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+        status = "interrupted" if isinstance(error, KeyboardInterrupt | Paused) else "failed"
         with suppress(OSError):
             write_json(folder / RUN, record.model_copy(update={"status": status, "message": str(error) or None}))
         raise
