@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from plackett.cli import ready
-from plackett.cli.reproduce import DataOption, DeviceOption, SmokeOption, TensorBoardOption
+from plackett.cli.reproduce import DataOption, DeviceOption, MinutesOption, SmokeOption, TensorBoardOption
 from plackett.cli.stopped import Stopped, at_once
 
 
@@ -22,13 +22,16 @@ def train(
     device: DeviceOption = None,
     smoke: SmokeOption = False,
     tensorboard: TensorBoardOption = False,
+    minutes: MinutesOption = None,
 ) -> None:
     """Train a network without a teacher, and save it as one: weights in half precision, and what they are."""
     from rich.console import Console
 
     from plackett.cli.progress import Bar
     from plackett.experiments import recipes
+    from plackett.experiments.limit import Limit
 
+    limit = Limit(minutes)
     asked = recipes.read(recipe)
     asked = asked.smoked() if smoke else asked
     if epochs is not None:
@@ -54,7 +57,7 @@ def train(
         try:
             teachers.train(
                 network, task, training, seed, path, watch, every=asked.evaluate_every, saves=asked.checkpoint_every,
-                tensorboard=tensorboard,
+                tensorboard=tensorboard, limit=limit,
             )  # fmt: skip
         except KeyboardInterrupt:
             raise Stopped(f"Stopped. The last checkpoint is in {out}; the same command goes on from it.") from None

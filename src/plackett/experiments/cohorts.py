@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from torch import Tensor, nn
 
 from plackett.evaluation import accuracy
+from plackett.experiments.limit import Limit
 from plackett.experiments.records import EpochRecord, MetricsFile, StudentEpoch
 from plackett.experiments.tensorboard import board
 from plackett.training import Checkpoints, Cohort, EpochReport
@@ -49,8 +50,13 @@ def fit(
     watch: Watch,
     notice: Notice | None = None,
     tensorboard: bool = False,
+    limit: Limit | None = None,
 ) -> Fitted:
-    """Trains to the end; a run that was killed goes on from its last checkpoint, and one that is finished is read."""
+    """Trains to the end; a run that was killed goes on from its last checkpoint, and one that is finished is read.
+
+    Where `limit` says that another epoch would end too late, the last one is saved and `OutOfTime` raised.
+    """
+    limit = limit or Limit()
     checkpoints = Checkpoints(folder, config)
     start, notes = checkpoints.restore(cohort)
     history: list[dict[str, Any]] = notes.get("history", [])
@@ -99,10 +105,14 @@ def fit(
                 )
                 said = f"epoch {done} of {epochs}: {figures}; {pace.images:,} images/s"
             checkpoints.keep_best(cohort, report.epoch, scores)
-            if last or done % checkpoint_every == 0:
+            limit.epoch_over(compiled=cohort.mode.compile or cohort.mode.graph)
+            late = not last and cohort.processes.any(limit.next_passes(), cohort.batches.pictures.device)
+            if last or late or done % checkpoint_every == 0:
                 seconds = before + time.perf_counter() - begun
                 checkpoints.save(cohort, report.epoch, notes={"history": history, "seconds": seconds})
             watch(said, len(cohort.students))
+            if late:
+                raise limit.out_of_time(done, epochs, folder)
             pace.epoch_begins()
 
         cohort.fit(epochs, after, start=start)
