@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from plackett.kernels.launch import _WARP, MODES, SPARE_BITS, alignment, has_ptx, interpreted
+from plackett.kernels.launch import _WARP, MODES, SPARE_BITS, alignment, has_ptx, interpreted, where_it_lies
 
 # log2 of a run and of a part. float32 is sorted once, not twice, up to 1024 at a time.
 _BITS = {torch.float32: 10, torch.float16: 11, torch.bfloat16: 11}
@@ -14,6 +14,7 @@ _REGISTERS = 64
 _BUFFERS = 2.0  # of the rows' size in the student's dtype, that what lies between the launches may take
 
 
+@where_it_lies
 def launch_long(
     student: Tensor,
     teacher: Tensor,
