@@ -1,4 +1,4 @@
-"""Three launches for rows past what fits on chip: sorted runs, cuts through them, and the parts between the cuts."""
+"""Launches for rows past what fits on chip: sorted runs, cuts through them, the parts between, and classes again."""
 
 from __future__ import annotations
 
@@ -92,6 +92,7 @@ def _launch(
     from plackett.kernels.device.cuts import cuts_kernel
     from plackett.kernels.device.long import long_kernel
     from plackett.kernels.device.runs import runs_kernel
+    from plackett.kernels.device.unsort import unsort_kernel
 
     n, classes = student.shape
     device, size = student.device, 1 << bits
@@ -163,14 +164,12 @@ def _launch(
         rank_weights,
         by_student,
         by_teacher,
-        place,
         found,
         cuts,
         torch.empty((n, 2 * wide), dtype=torch.int32, device=device),
         torch.empty((n, parts), dtype=torch.float32, device=device),
         torch.empty((n, parts), dtype=torch.int32, device=device),
         loss,
-        loss if gradient is None else gradient,
         left_out,
         teacher.stride(0),
         teacher.stride(1),
@@ -198,3 +197,18 @@ def _launch(
         num_warps=warps,
         **options,
     )
+    if gradient is not None:
+        unsort_kernel[(n * runs,)](
+            by_student,
+            place,
+            flags,
+            gradient,
+            keep_step,
+            classes // align,
+            runs,
+            ALIGN=align,
+            N=bits,
+            KEEP=keep is not None,
+            PTX=has_ptx(),
+            num_warps=warps,
+        )
