@@ -101,7 +101,7 @@ def counted(kernel: Any) -> dict[str, Any]:
 
 def launches() -> dict[str, Callable[[], object]]:
     """Name -> a call that launches what it names."""
-    from plackett.kernels.launch import launch_exact, launch_topk
+    from plackett.kernels.launch import launch_exact, launch_times, launch_topk
     from plackett.kernels.launch_long import launch_long
 
     def given(launch: Any, classes: int, dtype: torch.dtype, kept: int | None = None) -> Callable[[], object]:
@@ -109,7 +109,36 @@ def launches() -> dict[str, Callable[[], object]]:
         y = torch.zeros(16, dtype=torch.int64)
         return lambda: launch(s, t, y, None, 1.0, "teacher", None, None, kept or classes, True)
 
+    def every(launch: Any, classes: int, kept: int) -> Callable[[], object]:
+        """Masked rows, weights by rank, a label's least weight, narrow labels, rows one number apart."""
+        s, t = (torch.zeros(classes, 16, dtype=torch.float16).t() for _ in range(2))
+        y, keep = torch.zeros(16, dtype=torch.int32), torch.ones(16, dtype=torch.bool)
+        return lambda: launch(s, t, y, keep, 1.0, "given", torch.zeros(classes), 0.5, kept, True)
+
+    def without(launch: Any, classes: int) -> Callable[[], object]:
+        """No labels and no gradient."""
+        s, t = (torch.zeros(16, classes, dtype=torch.bfloat16) for _ in range(2))
+        return lambda: launch(s, t, None, None, 1.0, "position", None, None, min(64, classes), False)
+
+    def scaled(classes: int, dtype: torch.dtype) -> Callable[[], object]:
+        return lambda: launch_times(torch.zeros(16, classes, dtype=dtype), torch.zeros(()).expand(16))
+
     return {
+        "exact, 10 fp32": given(launch_exact, 10, torch.float32),
+        "exact, 100 fp32": given(launch_exact, 100, torch.float32),
+        "exact, 8192 fp32": given(launch_exact, 8192, torch.float32),
+        "exact, 8192 bf16": given(launch_exact, 8192, torch.bfloat16),
+        "exact, 1000 fp16, every option": every(launch_exact, 1000, 500),
+        "exact, 1000 bf16, without": without(launch_exact, 1000),
+        "first 64 of 4096 fp32": given(launch_topk, 4096, torch.float32, 64),
+        "first 64 of 32000 fp16, every option": every(launch_topk, 32000, 64),
+        "first 64 of 152064 bf16": given(launch_topk, 152064, torch.bfloat16, 64),
+        "long, 152064 bf16": given(launch_long, 152064, torch.bfloat16),
+        "long, 9000 fp32": given(launch_long, 9000, torch.float32),
+        "long, 32000 fp16, every option": every(launch_long, 32000, 5000),
+        "long, 32000 bf16, without": without(launch_long, 32000),
+        "times, 1000 bf16": scaled(1000, torch.bfloat16),
+        "times, 152064 bf16": scaled(152064, torch.bfloat16),
         "exact, 1000 bf16": given(launch_exact, 1000, torch.bfloat16),
         "exact, 1000 fp32": given(launch_exact, 1000, torch.float32),
         "exact, 4096 fp32": given(launch_exact, 4096, torch.float32),

@@ -118,6 +118,8 @@ def test_the_tables_of_cifar100_are_the_committed_cells(tmp_path: pathlib.Path) 
     made = cifar100.page(tmp_path)
     assert "| pair | verdict |" in made
     assert "| PLD | 70.10 ± 0.10 | 3 |" in made
+    assert "](images/cifar100-resnet56-resnet20-to-kd.svg)" in made
+    assert "](docs/images/cifar100-resnet56-resnet20-to-kd.svg)" in cifar100.readme(tmp_path)
     assert cifar100.NOTHING not in made
 
 

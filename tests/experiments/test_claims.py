@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ except:
 )
 
 
-def seeds(method: str, *accuracies: float, **changes: str) -> list[cells.Cell]:
+def seeds(method: str, *accuracies: float, **changes: Any) -> list[cells.Cell]:
     return [cell(method, seed, accuracy, **changes) for seed, accuracy in enumerate(accuracies)]
 
 
@@ -44,6 +45,11 @@ def test_a_claim_is_seen_where_it_beats_every_method_it_names() -> None:
     assert verdicts(PLD, KD, ce)[0] == Verdict.UNTRIED
     # One loss is enough, whatever is still to run.
     assert verdicts(PLD, seeds("kd", 0.710, 0.711, 0.712), ce)[0] == Verdict.NOT_SEEN
+
+
+def test_short_runs_and_subsets_answer_nothing() -> None:
+    for small in ({"epochs": 2}, {"test": 200}):
+        assert verdicts(seeds("pld", 0.7, 0.7, 0.7, **small), seeds("ce", 0.5, 0.5, 0.5, **small)) == []
 
 
 def test_two_seeds_decide_nothing() -> None:
@@ -72,6 +78,13 @@ def test_the_command_prints_every_difference(tmp_path: Path, capsys: pytest.Capt
     row = next(line for line in lines if line.startswith("PLD beats divergence-based"))
     assert row.split("  ")[-3:] == ["resnet56-resnet20", "not run", "to kd +0.90 [+0.65, +1.15]; to dkd not run"]
     assert lines[-1].startswith("Claims: Bassam, Zhu, Bian")
+    cells.append(tmp_path / "short" / "a.jsonl", [cell("pld", 0, 0.7, epochs=2)])
+    with pytest.raises(SystemExit):
+        main(["table", str(tmp_path / "short"), "--claims"])
+    assert capsys.readouterr().err == (
+        "The claims are about the recipe cifar100 at 250 epochs and 10,000 test pictures, of which there is no cell "
+        "here.\n"
+    )
     with pytest.raises(SystemExit) as end:
         main(["table", str(tmp_path), "--claims", "--format", "latex"])
     assert end.value.code == 2

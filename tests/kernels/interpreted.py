@@ -9,8 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from plackett import functional as F
+from plackett.choice import times
 from plackett.kernels.fused import fused_rows
-from plackett.kernels.launch import interpreted, launch_topk
+from plackett.kernels.launch import interpreted, launch_times, launch_topk, reachable
 from plackett.kernels.launch_long import launch_long
 from plackett.losses.plackett_luce import Rows
 from tests.cases import CASES, Case, random_case
@@ -153,6 +155,13 @@ def test_strides_and_narrow_labels() -> None:
     assert torch.equal(got.gradient, want.gradient)
 
 
+def test_rows_that_lie_too_far_apart_are_copied() -> None:
+    near = torch.empty_strided((2, 3), ((1 << 31) - 1, 1), device="meta")
+    assert reachable(near) is near
+    for strides in ((1 << 31, 1), (1, 1 << 30)):
+        assert reachable(torch.empty_strided((2, 3), strides, device="meta")).stride() == (3, 1)
+
+
 def test_no_gradient_is_computed_where_none_is_wanted() -> None:
     s, t, y = random_case(2, 20, torch.float32)
     want = fused_rows(s, t, y, None, **OPTIONS)
@@ -166,3 +175,41 @@ def test_no_rows() -> None:
     assert got.loss.shape == (0,)
     assert got.gradient is not None
     assert got.gradient.shape == (0, 5)
+
+
+@pytest.mark.parametrize(("classes", "dtype"), [(1, torch.float32), (37, torch.bfloat16), (4099, torch.float16)])
+def test_rows_of_a_gradient_times_numbers(classes: int, dtype: torch.dtype) -> None:
+    g = torch.randn(3, classes).to(dtype)
+    rounding = torch.finfo(dtype).eps if dtype != torch.float32 else 0.0  # the interpreter's is towards zero
+    for scale in (torch.rand(3), torch.tensor(1 / 3).expand(3)):
+        got, want = launch_times(g, scale), times(g, scale)
+        assert got.dtype == dtype
+        torch.testing.assert_close(got, want, rtol=rounding, atol=0)
+    own = g.clone()
+    assert launch_times(own, scale, out=own) is own
+    assert torch.equal(own, got)
+    across = g.t().contiguous().t()
+    torch.testing.assert_close(launch_times(across, scale), got, rtol=rounding, atol=0)
+    assert launch_times(g[:0], scale[:0]).shape == (0, classes)
+
+
+def test_backward_goes_through_it() -> None:
+    s, t, y = random_case(4, 20, torch.float32)
+    s.requires_grad_()
+    slopes = [
+        torch.autograd.grad(F.pld(s, t, y, impl=impl), s, torch.tensor(0.3))[0] for impl in ("triton", "eager")
+    ]  # fmt: skip
+    torch.testing.assert_close(*slopes, rtol=1e-5, atol=1e-7)
+
+
+def test_the_fused_layer_through_the_kernels() -> None:
+    hidden, weight = torch.randn(9, 4, requires_grad=True), torch.randn(33, 4, requires_grad=True)
+    t, y = torch.randn(9, 33), torch.randint(0, 33, (9,))
+    y[4] = -100
+    for how in ({}, {"top_k": 5}, {"reduction": "none"}):
+        slopes = []
+        for impl in ("triton", "eager"):
+            loss = F.fused_linear_pld(hidden, weight, t, y, chunk=4, impl=impl, **how)
+            slopes.append(torch.autograd.grad(loss, (hidden, weight), torch.full_like(loss, 0.7)))
+        for one, other in zip(*slopes, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)

@@ -3,7 +3,7 @@
 Everything here works on flat rows, `[N, C]`, and knows nothing of reductions, modules or devices' kernels.
 """
 
-from plackett.choice.gradient import attach_gradient, wants_gradient
+from plackett.choice.gradient import Times, attach_gradient, times, wants_gradient
 from plackett.choice.likelihood import Choices, choice_likelihood
 from plackett.choice.order import teacher_order
 from plackett.choice.weights import WEIGHTS, ChoiceWeights, choice_weights
@@ -12,9 +12,11 @@ __all__ = [
     "WEIGHTS",
     "ChoiceWeights",
     "Choices",
+    "Times",
     "attach_gradient",
     "choice_likelihood",
     "choice_weights",
     "teacher_order",
+    "times",
     "wants_gradient",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -27,10 +28,25 @@ def wants_gradient(tensor: Tensor) -> bool:
     return forward or (torch.is_grad_enabled() and tensor.requires_grad)
 
 
-def attach_gradient(student: Tensor, rows: Tensor, gradient: Tensor) -> Tensor:
-    """`rows` `[N]`, as a function of `student` `[N, C]` with d rows_n / d student_n = `gradient` `[N, C]`."""
+Times = Callable[..., Tensor]
+
+
+def times(gradient: Tensor, scale: Tensor, out: Tensor | None = None) -> Tensor:
+    """`gradient` `[N, C]` times `scale` `[N]`; `out` may be the gradient itself."""
+    scale = scale.unsqueeze(-1)  # not 0-dimensional: a GPU would first round it to the gradient's precision
+    if out is None and (gradient.dtype == scale.dtype or is_transformed(gradient) or is_transformed(scale)):
+        return (gradient * scale).to(gradient.dtype)
+    # The product is rounded to half precision once, and no float32 copy of the gradient is made.
+    return torch.mul(gradient, scale, out=torch.empty_like(gradient) if out is None else out)
+
+
+def attach_gradient(student: Tensor, rows: Tensor, gradient: Tensor, multiply: Times | None = None) -> Tensor:
+    """`rows` `[N]`, as a function of `student` `[N, C]` with d rows_n / d student_n = `gradient` `[N, C]`.
+
+    `multiply` stands in for `times` where the device has something faster.
+    """
     link, known = (_Link, _KnownGradient) if torch.compiler.is_compiling() else (_ForwardLink, _ForwardGradient)
-    attached: Tensor = known.apply(student, rows, gradient, link.apply(student))  # type: ignore[no-untyped-call]
+    attached: Tensor = known.apply(student, rows, gradient, link.apply(student), multiply)  # type: ignore[no-untyped-call]
     return attached
 
 
@@ -57,18 +73,19 @@ class _KnownGradient(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(student: Tensor, rows: Tensor, gradient: Tensor, link: Tensor) -> Tensor:
+    def forward(student: Tensor, rows: Tensor, gradient: Tensor, link: Tensor, multiply: Times | None) -> Tensor:
         return rows.clone()
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         ctx.save_for_backward(inputs[2], inputs[3])
+        ctx.multiply = inputs[4]
 
     @staticmethod
-    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None, None, None]:
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None, None, None, None]:
         gradient, link = ctx.saved_tensors
-        scaled: Tensor = _ScaleOnce.apply(gradient, upstream[0], link)  # type: ignore[no-untyped-call]
-        return scaled, None, None, None
+        scaled: Tensor = _ScaleOnce.apply(gradient, upstream[0], link, ctx.multiply)  # type: ignore[no-untyped-call]
+        return scaled, None, None, None, None
 
 
 class _ScaleOnce(torch.autograd.Function):
@@ -77,19 +94,17 @@ class _ScaleOnce(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(gradient: Tensor, upstream: Tensor, link: Tensor) -> Tensor:
-        scale = upstream.unsqueeze(-1)
-        if gradient.dtype == scale.dtype or is_transformed(gradient) or is_transformed(scale):
-            return (gradient * scale).to(gradient.dtype)
-        # The product is rounded to half precision once, and no float32 copy of the gradient is made.
-        return torch.mul(gradient, scale, out=torch.empty_like(gradient))
+    def forward(gradient: Tensor, upstream: Tensor, link: Tensor, multiply: Times | None) -> Tensor:
+        if multiply is None or is_transformed(gradient) or is_transformed(upstream):
+            return times(gradient, upstream)
+        return multiply(gradient, upstream)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         pass
 
     @staticmethod
-    def backward(ctx: Any, *upstream: Tensor) -> tuple[None, None, None]:
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[None, None, None, None]:
         raise NotImplementedError(ONCE)
 
 
@@ -104,8 +119,8 @@ class _ForwardLink(_Link):
 
 class _ForwardGradient(_KnownGradient):
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-        ctx.save_for_backward(inputs[2], inputs[3])
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        _KnownGradient.setup_context(ctx, inputs, output)
         ctx.save_for_forward(inputs[2])
 
     @staticmethod

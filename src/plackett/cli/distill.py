@@ -13,7 +13,7 @@ import typer
 from plackett.cli import choices, ready
 from plackett.cli.check import shown
 from plackett.cli.letters import spell
-from plackett.cli.reproduce import DeviceOption, TensorBoardOption
+from plackett.cli.reproduce import DeviceOption, MinutesOption, TensorBoardOption
 from plackett.cli.stopped import Stopped, at_once, softly
 from plackett.errors import InputError
 
@@ -70,6 +70,7 @@ def distill(
         bool, typer.Option("--smoke", help="2 epochs of at most 256 pictures, to see that all works.")
     ] = False,
     tensorboard: TensorBoardOption = False,
+    minutes: MinutesOption = None,
     no_report: Annotated[bool, typer.Option("--no-report", help="No report.html at the end.")] = False,
 ) -> None:
     """Check a teacher, train a small network by it, say with intervals what came out; goes on where it stopped."""
@@ -93,7 +94,7 @@ def distill(
         ready.extras("--tensorboard", ["tracking"])
     _run(asked, folder, {
         "device": device, "workers": workers, "trust": trust_checkpoint, "allow_weak": allow_weak_teacher,
-        "smoke": smoke, "tensorboard": tensorboard,
+        "smoke": smoke, "tensorboard": tensorboard, "minutes": minutes,
     }, report=not no_report)  # fmt: skip
 
 
@@ -109,6 +110,9 @@ def _run(asked: Asked, folder: Path, options: dict[str, Any], *, report: bool) -
     from rich.console import Console
 
     from plackett.cli.progress import Bar
+    from plackett.experiments.limit import Limit
+
+    limit = Limit(options.pop("minutes"))
 
     console = Console(highlight=False)
     with Bar(console) as bar:
@@ -126,7 +130,7 @@ def _run(asked: Asked, folder: Path, options: dict[str, Any], *, report: bool) -
             say(f"\n{shown(findings)}\n")
 
         pause = Pause()
-        order = Order(asked, folder, command=_typed(), pause=pause, **options)
+        order = Order(asked, folder, command=_typed(), pause=pause, limit=limit, **options)
         with softly(pause) as how:
             try:
                 kept = distil(order, Telling(bar.tell, say), show)

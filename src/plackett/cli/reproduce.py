@@ -27,6 +27,9 @@ TeacherOption = Annotated[Path | None, typer.Option(help="The teacher's weights 
 SizeOption = Annotated[int | None, typer.Option(help="At most so many students a cohort.")]
 DeviceOption = Annotated[str | None, typer.Option(help="cpu or cuda. [default: cuda where there is one]")]
 TensorBoardOption = Annotated[bool, typer.Option("--tensorboard", help="Write every epoch for TensorBoard too.")]
+MinutesOption = Annotated[
+    float | None, typer.Option(help="Stop by itself before so many, saved; exit code 75: the same command goes on.")
+]
 SmokeOption = Annotated[bool, typer.Option("--smoke", help="The recipe's smallest size, to see that all works.")]
 
 
@@ -45,12 +48,13 @@ def reproduce(
     device: DeviceOption = None,
     smoke: SmokeOption = False,
     tensorboard: TensorBoardOption = False,
+    minutes: MinutesOption = None,
 ) -> None:
     """Train what a published table needs, one cohort a seed, and print ours beside the paper's."""
     if name != "cifar100":
         raise InputError(f"There is no published table {name!r} to reproduce; choices: cifar100. See plackett compare.")
     carry_out(name, pair, methods, seeds, epochs, data, out, results, train_teacher, teacher, per_cohort, device,
-              smoke, tensorboard, None)  # fmt: skip
+              smoke, tensorboard, None, minutes)  # fmt: skip
 
 
 def compare(
@@ -68,11 +72,12 @@ def compare(
     device: DeviceOption = None,
     smoke: SmokeOption = False,
     tensorboard: TensorBoardOption = False,
+    minutes: MinutesOption = None,
     base: Annotated[str | None, typer.Option(help="What differences are to. [default: as the recipe says]")] = None,
 ) -> None:
     """Compare objectives over seeds; only the cells that are missing are trained."""
     carry_out(recipe, pair, methods, seeds, epochs, data, out, results, train_teacher, teacher, per_cohort, device,
-              smoke, tensorboard, base)  # fmt: skip
+              smoke, tensorboard, base, minutes)  # fmt: skip
 
 
 def carry_out(
@@ -91,11 +96,15 @@ def carry_out(
     smoke: bool,
     tensorboard: bool,
     base: str | None,
+    minutes: float | None,
 ) -> None:
     from rich.console import Console
 
     from plackett.cli.progress import Bar
     from plackett.experiments import recipes
+    from plackett.experiments.limit import Limit
+
+    limit = Limit(minutes)
 
     recipe = recipes.read(which)
     recipe = recipe.smoked(epochs) if smoke else recipe
@@ -129,6 +138,7 @@ def carry_out(
             train_teacher=train_teacher or (teacher is None and (smoke or recipe.data == "digits")),
             per_cohort=per_cohort,
             tensorboard=tensorboard,
+            limit=limit,
         )
 
         def watch(progress: experiment.Progress) -> None:

@@ -15,6 +15,7 @@ from plackett.cli.reproduce import (
     DataOption,
     DeviceOption,
     EpochsOption,
+    MinutesOption,
     OutOption,
     PairsOption,
     ResultsOption,
@@ -48,6 +49,7 @@ def sweep(
     per_cohort: SizeOption = None,
     device: DeviceOption = None,
     smoke: SmokeOption = False,
+    minutes: MinutesOption = None,
     no_picture: Annotated[bool, typer.Option("--no-picture", help="Table and CSV only.")] = False,
 ) -> None:
     """Train a recipe at every value of a key, as cohorts, and show accuracy over it; goes on where it was stopped."""
@@ -56,8 +58,10 @@ def sweep(
     from plackett.cli.progress import Bar
     from plackett.experiments import plain, recipes, sweep_table
     from plackett.experiments import sweep as plans
+    from plackett.experiments.limit import Limit
     from plackett.experiments.records import write_text
 
+    limit = Limit(minutes)
     asked = recipes.read(recipe)
     given = list(keys or (asked.sweep.keys if asked.sweep else ()))
     along = choices.names(methods)
@@ -95,6 +99,7 @@ def sweep(
                 teachers=folder / "teachers",
                 train_teacher=train_teacher or (teacher is None and (smoke or one.data == "digits")),
                 per_cohort=per_cohort,
+                limit=limit,
             )
             prefix = f"{place + 1} of {len(plan.recipes)}: " if len(plan.recipes) > 1 else ""
 

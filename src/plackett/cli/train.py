@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from plackett.cli import choices, distill, ready
-from plackett.cli.reproduce import DeviceOption, SmokeOption, TensorBoardOption
+from plackett.cli.reproduce import DeviceOption, MinutesOption, SmokeOption, TensorBoardOption
 from plackett.cli.stopped import Stopped, at_once
 from plackett.errors import InputError
 
@@ -36,6 +36,7 @@ def train(
     device: DeviceOption = None,
     smoke: SmokeOption = False,
     tensorboard: TensorBoardOption = False,
+    minutes: MinutesOption = None,
 ) -> None:
     """Train a network without a teacher, and save it as one: weights in half precision, and what they are."""
     from plackett.distilling import asked as askings
@@ -46,7 +47,9 @@ def train(
             "data": None if data is None else str(data), "objective": "ce", "seeds": [seed],
         }  # fmt: skip
         more = [*(keys or []), *([] if epochs is None else [f"epochs={epochs}"])]
-        options = {"device": device, "workers": workers, "smoke": smoke, "tensorboard": tensorboard}
+        options = {
+            "device": device, "workers": workers, "smoke": smoke, "tensorboard": tensorboard, "minutes": minutes,
+        }  # fmt: skip
         distill.alone(askings.read(recipe or "pictures", given, more), out, options)
         return
     if keys or weights or sight or workers:
@@ -54,7 +57,7 @@ def train(
             f"{' '.join(keys or ['--weights, --sight and --workers'])}: such options are of training on a folder of "
             "pictures, with --recipe pictures or small-pictures."
         )
-    _by_recipe(network, recipe or "cifar100", epochs, seed, data, out, device, smoke, tensorboard)
+    _by_recipe(network, recipe or "cifar100", epochs, seed, data, out, device, smoke, tensorboard, minutes)
 
 
 def _by_recipe(
@@ -67,12 +70,15 @@ def _by_recipe(
     device: str | None,
     smoke: bool,
     tensorboard: bool,
+    minutes: float | None,
 ) -> None:
     from rich.console import Console
 
     from plackett.cli.progress import Bar
     from plackett.experiments import recipes
+    from plackett.experiments.limit import Limit
 
+    limit = Limit(minutes)
     asked = recipes.read(recipe)
     asked = asked.smoked() if smoke else asked
     if epochs is not None:
@@ -98,7 +104,7 @@ def _by_recipe(
         try:
             teachers.train(
                 network, task, training, seed, path, watch, every=asked.evaluate_every, saves=asked.checkpoint_every,
-                tensorboard=tensorboard,
+                tensorboard=tensorboard, limit=limit,
             )  # fmt: skip
         except KeyboardInterrupt:
             raise Stopped(f"Stopped. The last checkpoint is in {out}; the same command goes on from it.") from None

@@ -28,6 +28,7 @@ from plackett.evaluation import accuracy, agreement
 from plackett.experiments import keep, surroundings
 from plackett.experiments.cohorts import Fitted, fit
 from plackett.experiments.compare import calibration_record
+from plackett.experiments.limit import OutOfTime
 from plackett.experiments.records import (
     RESULTS,
     RUN,
@@ -52,6 +53,7 @@ def train(work: Work, seed: int, methods: Methods) -> None:
     if _finished(folder, record):
         return
     noticed = _Noticed(work)
+    work.order.limit.begin()
     (folder / RESULTS).unlink(missing_ok=True)
     write_json(folder / RUN, record)
     try:
@@ -63,7 +65,7 @@ def train(work: Work, seed: int, methods: Methods) -> None:
         seconds = round(fitted.seconds, 2)
         done = record.model_copy(update={"status": "finished", "seconds": seconds, "teacher": work.teacher_record})
     except BaseException as error:
-        status = "interrupted" if isinstance(error, KeyboardInterrupt | Paused) else "failed"
+        status = "interrupted" if isinstance(error, KeyboardInterrupt | OutOfTime | Paused) else "failed"
         with suppress(OSError):
             write_json(folder / RUN, record.model_copy(update={"status": status, "message": str(error) or None}))
         raise
@@ -195,7 +197,7 @@ def _fit(work: Work, seed: int, methods: Methods, cast: _Cast, noticed: _Noticed
 
     return fit(
         cohort, cast.watched, folder, _config(work, seed, methods), epochs, asked.evaluate_every, 1, told, monitor,
-        tensorboard=work.order.tensorboard, pause=work.order.pause, stepped=stepped,
+        tensorboard=work.order.tensorboard, limit=work.order.limit, pause=work.order.pause, stepped=stepped,
     )  # fmt: skip
 
 

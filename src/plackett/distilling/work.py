@@ -23,6 +23,7 @@ from plackett.evaluation import accuracy
 from plackett.experiments import surroundings
 from plackett.experiments.compare import calibration_record
 from plackett.experiments.findings import Findings
+from plackett.experiments.limit import Limit
 from plackett.experiments.preflight import preflight
 from plackett.experiments.records import Document, TeacherRecord, read_document, write_json
 from plackett.teachers import SeeingTeacher
@@ -45,6 +46,7 @@ class Order:
         smoke: a few pictures and epochs, to see whether everything works.
         tensorboard: write every epoch for TensorBoard too.
         pause: a reason in it stops training after the next step, saved.
+        limit: of time; training stops before it, after an epoch that is saved.
     """
 
     asked: Asked
@@ -57,6 +59,7 @@ class Order:
     smoke: bool = False
     tensorboard: bool = False
     pause: Pause = field(default_factory=Pause)
+    limit: Limit = field(default_factory=Limit)
 
 
 @dataclass(frozen=True)

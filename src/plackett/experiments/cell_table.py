@@ -42,6 +42,7 @@ class Table:
     teachers: list[str]
     seeds: list[int]
     epochs: list[int]
+    tests: list[int]
 
     @property
     def has_paper(self) -> bool:
@@ -54,6 +55,12 @@ def paper() -> tuple[str, Mapping[str, Mapping[str, tuple[float, float]]]]:
     pairs = {pair: {m: (float(mean), float(spread)) for m, (mean, spread) in figures.items()}
              for pair, figures in held["pairs"].items()}  # fmt: skip
     return str(held["source"]), pairs
+
+
+def size() -> tuple[int, int]:
+    """Epochs and test pictures of the paper's figures."""
+    held = yaml.safe_load(shipped("cifar100-paper.yaml"))
+    return int(held["epochs"]), int(held["test"])
 
 
 def tables(cells: Iterable[Cell], base: str = "kd") -> list[Table]:
@@ -94,7 +101,7 @@ def _table(recipe: str, pair: str, cells: Sequence[Cell], base: str) -> Table:
         )
     notes = {f"{c.teacher.network} {100 * c.teacher.accuracy:.2f} %" for c in cells if c.teacher is not None}
     return Table(recipe, pair, base, lines, sorted(notes), sorted({c.seed for c in cells}),
-                 sorted({c.epochs for c in cells}))  # fmt: skip
+                 sorted({c.epochs for c in cells}), sorted({c.test for c in cells}))  # fmt: skip
 
 
 def render(made: Sequence[Table], form: str) -> str:
@@ -117,13 +124,23 @@ def notes(made: Sequence[Table]) -> str:
     ]
     if any(table.has_paper for table in made):
         parts.append(f"Paper: {paper()[0]}; its text calls the ± a standard deviation, its checklist a standard error.")
+    epochs, test = size()
     for table in made:
+        if table.has_paper and (table.epochs, table.tests) != ([epochs], [test]):
+            parts.append(
+                f"{table.pair}: the paper's are figures of {epochs} epochs and {test:,} test pictures; "
+                f"ours are not: {_listed(table.epochs)} epochs, {_listed(table.tests)} pictures."
+            )
         parts += [
             f"{table.pair}: {line.title} stopped with {line.stopped} of its seeds."
             for line in table.lines
             if line.stopped
         ]
     return "\n".join(parts)
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return " and ".join(f"{number:,}" for number in numbers)
 
 
 def _head(table: Table) -> list[str]:
@@ -144,8 +161,7 @@ def _cells(table: Table, line: Line) -> list[str]:
 def _title(table: Table) -> str:
     teacher = f"teacher {' and '.join(table.teachers)}; " if table.teachers else ""
     seeds = ", ".join(map(str, table.seeds))
-    epochs = " and ".join(map(str, table.epochs))
-    return f"{table.pair} ({table.recipe}; {teacher}{epochs} epochs; seeds {seeds})"
+    return f"{table.pair} ({table.recipe}; {teacher}{_listed(table.epochs)} epochs; seeds {seeds})"
 
 
 def _text(table: Table) -> str:

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 import yaml
 
-from plackett.experiments.cell_table import Line, tables
+from plackett.experiments.cell_table import Line, size, tables
 from plackett.experiments.cells import Cell
 from plackett.experiments.recipes import Strict, shipped
 from plackett.experiments.statistics import FEWEST, Difference, Finding
@@ -74,8 +74,11 @@ def of_paper(text: str | None = None) -> Claims:
 
 
 def answers(cells: Iterable[Cell], said: Claims) -> list[Answer]:
-    """An answer for each claim and each pair of networks that has cells; what the paper excepts is left out."""
-    mine = [cell for cell in cells if cell.recipe == said.recipe]
+    """An answer for each claim and each pair of networks that has cells; what the paper excepts is left out.
+
+    Cells of fewer epochs or pictures than the paper's answer nothing.
+    """
+    mine = [cell for cell in cells if cell.recipe == said.recipe and (cell.epochs, cell.test) == size()]
     found = []
     for claim in said.claims:
         for pair in dict.fromkeys(cell.pair for cell in mine):

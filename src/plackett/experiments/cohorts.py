@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from torch import Tensor, nn
 
 from plackett.evaluation import accuracy
+from plackett.experiments.limit import Limit
 from plackett.experiments.records import EpochRecord, MetricsFile, StudentEpoch
 from plackett.experiments.tensorboard import board
 from plackett.training import Checkpoints, Cohort, EpochReport, Pause, Paused
@@ -50,6 +51,7 @@ def fit(
     watch: Watch,
     notice: Notice | None = None,
     tensorboard: bool = False,
+    limit: Limit | None = None,
     *,
     pause: Pause | None = None,
     save_seconds: float = SAVE_SECONDS,
@@ -68,9 +70,11 @@ def fit(
         watch: told what was done.
         notice: asked what else is to be written of an epoch.
         tensorboard: write every epoch for TensorBoard too.
+        limit: where it says that another epoch would end too late, the last one is saved, and `OutOfTime` raised.
         pause: where it gives a reason, everything is saved after the step, and `Paused` raised.
         stepped: told the epoch and how many of its steps are taken.
     """
+    limit = limit or Limit()
     checkpoints = Checkpoints(folder, config)
     start, notes = checkpoints.restore(cohort)
     history: list[dict[str, Any]] = notes.get("history", [])
@@ -139,12 +143,16 @@ def fit(
                 )
                 said = f"epoch {done} of {epochs}: {figures}; {pace.images:,} images/s"
             checkpoints.keep_best(cohort, report.epoch, scores)
+            limit.epoch_over(compiled=cohort.mode.compile or cohort.mode.graph)
+            late = not last and cohort.processes.any(limit.next_passes(), cohort.batches.pictures.device)
             pausing = pause.reason is not None and not last
-            if last or pausing or done % checkpoint_every == 0:
+            if last or late or pausing or done % checkpoint_every == 0:
                 save(report.epoch)
             watch(said, len(cohort.students))
             if pausing:
                 stop(report.epoch, len(cohort.batches))
+            if late:
+                raise limit.out_of_time(done, epochs, folder)
             pace.epoch_begins()
 
         with pause.while_training():

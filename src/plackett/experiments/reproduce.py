@@ -18,6 +18,7 @@ from plackett.experiments import keep, surroundings, teachers
 from plackett.experiments.cells import Cell, TeacherNote
 from plackett.experiments.cohorts import Fitted, fit
 from plackett.experiments.compare import calibration_record
+from plackett.experiments.limit import Limit, OutOfTime
 from plackett.experiments.pupils import pupils, taught_by
 from plackett.experiments.recipes import Recipe
 from plackett.experiments.records import (
@@ -49,6 +50,7 @@ class Order:
         train_teacher: train it where it is not in `out`; otherwise a teacher that is nowhere is an error.
         per_cohort: at most so many students at a time, for memory and for smaller checkpoints.
         tensorboard: write every epoch for TensorBoard too.
+        limit: how long it may all take; `OutOfTime` ends it, with what is done saved.
     """
 
     recipe: Recipe
@@ -64,6 +66,7 @@ class Order:
     train_teacher: bool = False
     per_cohort: int | None = None
     tensorboard: bool = False
+    limit: Limit = field(default_factory=Limit)
 
     def __post_init__(self) -> None:
         if not self.seeds or min(self.seeds) < 0:
@@ -187,6 +190,7 @@ def _teacher(work: _Work, pair: str) -> teachers.Loaded:
         path = teachers.train(
             name, task, training, 0, own, work.tell(f"teacher {name}"),
             every=order.recipe.evaluate_every, saves=order.recipe.checkpoint_every, tensorboard=order.tensorboard,
+            limit=order.limit,
         )  # fmt: skip
         return teachers.load(path, name, task)
     places = [order.teacher] if order.teacher else [own, COMMITTED / order.recipe.teachers_of / "teachers" / own.name]
@@ -208,6 +212,7 @@ def _train(
     about: TeacherRecord | None,
 ) -> list[Cell]:
     order, task, recipe = work.order, work.task, work.order.recipe
+    order.limit.begin()
     folder = order.out / pair / f"seed-{seed}-{_together(list(configs))}"
     stream = task.stream(recipe.training, seed)
     asked = {method: (config["terms"], recipe.training_of(method)) for method, config in configs.items()}
@@ -226,10 +231,10 @@ def _train(
     try:
         fitted = fit(
             cohort, task, folder, config, recipe.training.epochs, recipe.evaluate_every, recipe.checkpoint_every,
-            work.tell(f"{pair}, seed {seed}"), tensorboard=order.tensorboard,
+            work.tell(f"{pair}, seed {seed}"), tensorboard=order.tensorboard, limit=order.limit,
         )  # fmt: skip
     except BaseException as error:
-        status = "interrupted" if isinstance(error, KeyboardInterrupt | Paused) else "failed"
+        status = "interrupted" if isinstance(error, KeyboardInterrupt | OutOfTime | Paused) else "failed"
         with suppress(OSError):
             write_json(folder / RUN, record.model_copy(update={"status": status, "message": str(error) or None}))
         raise

@@ -24,6 +24,7 @@ from plackett.evaluation import accuracy, predict_all
 from plackett.experiments import surroundings
 from plackett.experiments.cohorts import Watch, fit
 from plackett.experiments.compare import calibration_record
+from plackett.experiments.limit import Limit
 from plackett.experiments.recipes import Training
 from plackett.experiments.records import Document, TeacherRecord, read_document, write_json
 from plackett.experiments.task import Task, optimisation
@@ -87,6 +88,7 @@ def train(
     every: int = 10,
     saves: int = 10,
     tensorboard: bool = False,
+    limit: Limit | None = None,
 ) -> Path:
     """Trains a network on labels alone and leaves it in `path`, with `.json` beside it; kept if it is there already."""
     config = {"network": name, "training": training.model_dump(), "seed": seed, "data": task.fingerprint}
@@ -97,6 +99,8 @@ def train(
                 f"{path} was made by another configuration: {'; '.join(changes)}. Take another --out, or delete it."
             )
         return path
+    limit = limit or Limit()
+    limit.begin()
     stream = task.stream(training, seed, teacher=True)
     student = Student.make(
         name,
@@ -110,7 +114,7 @@ def train(
     cohort = Cohort([student], stream, mode=task.mode)
     found = fit(
         cohort, task, path.parent / f"training-{path.stem}", config, training.epochs, every, saves, watch,
-        tensorboard=tensorboard,
+        tensorboard=tensorboard, limit=limit,
     )  # fmt: skip
     if student.stopped is not None:
         raise PlackettError(student.stopped)

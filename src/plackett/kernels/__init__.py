@@ -7,6 +7,6 @@ eager: the student's logits are on the CPU, where PyTorch operations and a vecto
 
 from __future__ import annotations
 
-from plackett.kernels.select import IMPLEMENTATIONS, pick, pick_sparse, why
+from plackett.kernels.select import IMPLEMENTATIONS, pick, pick_sparse, pick_times, why
 
-__all__ = ["IMPLEMENTATIONS", "pick", "pick_sparse", "why"]
+__all__ = ["IMPLEMENTATIONS", "pick", "pick_sparse", "pick_times", "why"]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from plackett.kernels.launch import launch_exact, launch_topk
+from plackett.kernels.launch import launch_exact, launch_times, launch_topk, reachable
 from plackett.kernels.launch_long import launch_long
 from plackett.losses.plackett_luce import Rows, eager_rows
 
@@ -105,11 +105,13 @@ def fused_rows(
         )
     if teacher.dtype not in TAKEN:
         teacher = teacher.float()
+    student, teacher = reachable(student), reachable(teacher)
     name, given = (weights, None) if isinstance(weights, str) else ("given", weights.to(student.device).contiguous())
     kept = classes if top_k is None else min(top_k, classes)
-    if torch.compiler.is_compiling():
+    compiling = torch.compiler.is_compiling()
+    if compiling:
         parts = rows_op(student, teacher, target, keep, temperature, name, given, label_weight, kept, gradient, kernel)
     else:  # the operator's own bookkeeping costs more than a small launch
         parts = LAUNCHES[kernel](student, teacher, target, keep, temperature, name, given, label_weight, kept, gradient)
     loss, slope, left_out = parts
-    return Rows(loss, slope if gradient else None, left_out)
+    return Rows(loss, slope if gradient else None, left_out, None if compiling else launch_times)

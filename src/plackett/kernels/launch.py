@@ -5,17 +5,38 @@ from __future__ import annotations
 import functools
 import math
 import os
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
+
+from plackett.choice import times
 
 MODES = {"teacher": 0, "uniform": 1, "position": 2}
 _PER_THREAD = 16  # logits a thread holds; 8 and 32 were slower
 _REGISTERS = 64  # a thread; the general rows spill then, and the others overlap better
 _WARP = 32
 _LONG = 16384  # classes
+_TIMES = 4096  # numbers a program multiplies
 # float32 bits that no logit of a dtype uses; the first of any are then found without them
 SPARE_BITS = {torch.float32: 0, torch.float16: 13, torch.bfloat16: 16}
+
+
+Launch = TypeVar("Launch", bound=Callable[..., Any])
+
+
+def where_it_lies(launch: Launch) -> Launch:
+    """Triton launches on the current device, wherever the tensors lie; so their device is made the current one."""
+
+    @functools.wraps(launch)
+    def launched(first: Tensor, *rest: Any, **options: Any) -> Any:
+        if first.is_cuda and first.device.index != torch.cuda.current_device():
+            with torch.cuda.device(first.device):
+                return launch(first, *rest, **options)
+        return launch(first, *rest, **options)
+
+    return launched  # type: ignore[return-value]
 
 
 @functools.cache
@@ -24,6 +45,7 @@ def interpreted() -> bool:
     return os.environ.get("TRITON_INTERPRET", "0") == "1"
 
 
+@where_it_lies
 def launch_exact(
     student: Tensor,
     teacher: Tensor,
@@ -93,6 +115,7 @@ def launch_exact(
     return loss, gradient, left_out
 
 
+@where_it_lies
 def launch_topk(
     student: Tensor,
     teacher: Tensor,
@@ -162,10 +185,44 @@ def launch_topk(
     return loss, gradient, left_out
 
 
+@where_it_lies
+def launch_times(gradient: Tensor, scale: Tensor, out: Tensor | None = None) -> Tensor:
+    """`gradient` `[N, C]` times `scale` `[N]`; `out` may be the gradient itself."""
+    from plackett.kernels.device.times import times_kernel
+
+    if not gradient.is_contiguous():
+        return times(gradient, scale, out)
+    n, classes = gradient.shape
+    out = torch.empty_like(gradient) if out is None else out
+    if gradient.numel() == 0:
+        return out
+    block = min(_TIMES, max(128, 1 << (classes - 1).bit_length()))
+    blocks = -(-classes // block)
+    align = math.gcd(16, classes)
+    times_kernel[(n * blocks,)](
+        gradient,
+        scale,
+        out,
+        scale.stride(0),
+        classes // align,
+        blocks,
+        ALIGN=align,
+        BLOCK=block,
+        num_warps=max(1, block // (_WARP * _PER_THREAD)),
+    )
+    return out
+
+
 @functools.cache
 def has_ptx() -> bool:
     """Shared memory is reached, and single instructions are picked, in PTX."""
     return not interpreted() and torch.version.cuda is not None
+
+
+def reachable(logits: Tensor) -> Tensor:
+    """The kernels count in 32 bits within a row and from one to the next; what lies farther apart is copied."""
+    apart = max(logits.stride(0), logits.shape[1] * logits.stride(1))
+    return logits if apart < 1 << 31 else logits.contiguous()
 
 
 def alignment(student: Tensor, teacher: Tensor) -> int:

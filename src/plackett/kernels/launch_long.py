@@ -1,11 +1,11 @@
-"""Three launches for rows past what fits on chip: sorted runs, cuts through them, and the parts between the cuts."""
+"""Launches for rows past what fits on chip: sorted runs, cuts through them, the parts between, and classes again."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from plackett.kernels.launch import _WARP, MODES, SPARE_BITS, alignment, has_ptx, interpreted
+from plackett.kernels.launch import _WARP, MODES, SPARE_BITS, alignment, has_ptx, interpreted, where_it_lies
 
 # log2 of a run and of a part. float32 is sorted once, not twice, up to 1024 at a time.
 _BITS = {torch.float32: 10, torch.float16: 11, torch.bfloat16: 11}
@@ -14,6 +14,7 @@ _REGISTERS = 64
 _BUFFERS = 2.0  # of the rows' size in the student's dtype, that what lies between the launches may take
 
 
+@where_it_lies
 def launch_long(
     student: Tensor,
     teacher: Tensor,
@@ -91,6 +92,7 @@ def _launch(
     from plackett.kernels.device.cuts import cuts_kernel
     from plackett.kernels.device.long import long_kernel
     from plackett.kernels.device.runs import runs_kernel
+    from plackett.kernels.device.unsort import unsort_kernel
 
     n, classes = student.shape
     device, size = student.device, 1 << bits
@@ -162,14 +164,12 @@ def _launch(
         rank_weights,
         by_student,
         by_teacher,
-        place,
         found,
         cuts,
         torch.empty((n, 2 * wide), dtype=torch.int32, device=device),
         torch.empty((n, parts), dtype=torch.float32, device=device),
         torch.empty((n, parts), dtype=torch.int32, device=device),
         loss,
-        loss if gradient is None else gradient,
         left_out,
         teacher.stride(0),
         teacher.stride(1),
@@ -197,3 +197,18 @@ def _launch(
         num_warps=warps,
         **options,
     )
+    if gradient is not None:
+        unsort_kernel[(n * runs,)](
+            by_student,
+            place,
+            flags,
+            gradient,
+            keep_step,
+            classes // align,
+            runs,
+            ALIGN=align,
+            N=bits,
+            KEEP=keep is not None,
+            PTX=has_ptx(),
+            num_warps=warps,
+        )

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from plackett.choice.gradient import ONCE
 from plackett.choice.sparse import SparseTeacher
-from plackett.kernels.select import pick, pick_sparse
+from plackett.kernels.select import pick, pick_sparse, pick_times
 from plackett.losses.linear import LinearTeacher, Options, Parts, linear_parts
 from plackett.losses.rows import compute_dtype
 
@@ -55,7 +55,8 @@ def _parts(
     bias_wanted: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """`linear_parts`, with an empty tensor for every gradient that is not wanted."""
-    options = Options(temperature, label_weight, top_k, chunk, pick(impl, hidden), pick_sparse(impl, hidden))
+    picked = pick(impl, hidden), pick_sparse(impl, hidden), pick_times(impl, hidden)
+    options = Options(temperature, label_weight, top_k, chunk, *picked)
     wanted = (hidden_wanted, weight_wanted, bias_wanted)
     with torch.no_grad(), torch.autocast(hidden.device.type, enabled=False):
         teacher = _together(kind, [t0, t1, t2, t3])
@@ -93,6 +94,7 @@ class FusedLinear(torch.autograd.Function):
             hidden, weight, bias, kind, t0, t1, t2, t3, target, keep, factor, *options, *now
         )
         ctx.known, ctx.wanted, ctx.kind, ctx.options = known, wanted, kind, options
+        ctx.impl = options[-1]
         kept = slopes if known else (t0, t1, t2, t3, target, keep)
         ctx.save_for_backward(hidden, weight, bias, *kept)
         ctx.mark_non_differentiable(left_out)
@@ -103,7 +105,7 @@ class FusedLinear(torch.autograd.Function):
         hidden, weight, bias, *kept = ctx.saved_tensors
         compiling = torch.compiler.is_compiling()
         if ctx.known:
-            slopes = [g * upstream.to(g.dtype) for g in kept]
+            slopes = [_scaled(g, upstream, "eager" if compiling else ctx.impl) for g in kept]
         else:
             compute = parts_op if compiling else _parts
             call = (ctx.kind, *kept, upstream.contiguous(), *ctx.options, *ctx.wanted)
@@ -112,6 +114,13 @@ class FusedLinear(torch.autograd.Function):
             slopes = [_Refusing.apply(g, upstream, hidden, weight, bias) for g in slopes]  # type: ignore[no-untyped-call]
         found = [g if wanted else None for g, wanted in zip(slopes, ctx.wanted, strict=True)]
         return (*found, *[None] * 14)
+
+
+def _scaled(gradient: Tensor, upstream: Tensor, impl: str) -> Tensor:
+    if gradient.numel() == 0:
+        return gradient
+    rows = gradient if gradient.dim() == 2 else gradient.unsqueeze(0)  # the bias's
+    return pick_times(impl, rows)(rows, upstream.expand(len(rows))).view_as(gradient)
 
 
 class _Refusing(torch.autograd.Function):

@@ -9,8 +9,10 @@ import os
 import torch
 from torch import Tensor
 
+from plackett.choice import Times, times
 from plackett.errors import InputError, did_you_mean
 from plackett.kernels.fused import TAKEN, fused_rows, plan
+from plackett.kernels.launch import launch_times
 from plackett.losses.plackett_luce import RowsFunction, eager_rows
 from plackett.losses.sparse import SparseRowsFunction, eager_sparse_rows
 
@@ -30,6 +32,11 @@ def pick_sparse(impl: str, student: Tensor) -> SparseRowsFunction:
     """The same for a teacher that kept only its first K logits."""
     _decide(impl, student)
     return eager_sparse_rows
+
+
+def pick_times(impl: str, gradient: Tensor) -> Times:
+    """What multiplies rows of a gradient like this one."""
+    return launch_times if _decide(impl, gradient)[0] == "triton" else times
 
 
 def why(student: Tensor, impl: str = "auto", top_k: int | None = None) -> str:

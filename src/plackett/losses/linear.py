@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from plackett.choice import Times
 from plackett.choice.sparse import SparseTeacher
 from plackett.losses.plackett_luce import Rows, RowsFunction
 from plackett.losses.rows import compute_dtype
@@ -33,6 +34,7 @@ class Options(NamedTuple):
     chunk: int
     whole: RowsFunction
     sparse: SparseRowsFunction
+    multiply: Times
 
 
 class Parts(NamedTuple):
@@ -79,8 +81,8 @@ def linear_parts(
         slope = part.gradient
         if slope is None or factor is None:
             continue
-        scale = factor if factor.dim() == 0 else factor[rows].unsqueeze(-1)
-        slope = slope.mul_(scale.to(slope.dtype)) if slope.dtype == dtype else torch.mul(slope, scale, out=slope)
+        scale = factor.expand(len(slope)) if factor.dim() == 0 else factor[rows]
+        slope = options.multiply(slope, scale, out=slope)
         if d_hidden is not None:
             torch.mm(slope, weight, out=d_hidden[rows])
         if d_weight is not None:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from plackett.choice import (
     Choices,
+    Times,
     attach_gradient,
     choice_likelihood,
     choice_weights,
@@ -27,11 +28,15 @@ _BLOCK_ELSEWHERE = 1 << 26
 
 
 class Rows(NamedTuple):
-    """A loss a row `[N]`, its gradient `[N, C]` where it was asked for, and the weight not charged `[N]`."""
+    """A loss a row `[N]`, its gradient `[N, C]` where it was asked for, and the weight not charged `[N]`.
+
+    `multiply` scales such a gradient's rows, where the implementation has a way of its own.
+    """
 
     loss: Tensor
     gradient: Tensor | None
     left_out: Tensor
+    multiply: Times | None = None
 
 
 class RowsFunction(Protocol):
@@ -93,8 +98,9 @@ def eager_rows(
     n, classes = student.shape
     size = max(1, _BLOCK.get(student.device.type, _BLOCK_ELSEWHERE) // classes)
     if n <= size or torch.compiler.is_compiling() or is_transformed(student):
-        value, slope, left_out = block(slice(None))
-        return Rows(value, None if slope is None else slope.to(student.dtype), left_out)
+        whole = block(slice(None))
+        slope = whole.gradient
+        return whole._replace(gradient=None if slope is None else slope.to(student.dtype))
 
     total = Rows(
         student.new_empty(n, dtype=dtype),
@@ -243,7 +249,7 @@ def pld(
             rows = soft_rows(run, s.detach(), t, p, flat_keep, max_labels, gradient)
         else:
             rows = run(s.detach(), t, labels_that_count(target.reshape(-1), flat_keep), flat_keep)
-    value = rows.loss if rows.gradient is None else attach_gradient(s, rows.loss, rows.gradient)
+    value = rows.loss if rows.gradient is None else attach_gradient(s, rows.loss, rows.gradient, rows.multiply)
     result = reduce_rows(value.reshape(shape), keep, reduction, num_items)
     return (result, rows.left_out.reshape(shape)) if return_left_out else result
 

@@ -76,5 +76,11 @@ class Processes:
             dist.all_reduce(values)
         return values
 
+    def any(self, said: bool, device: torch.device) -> bool:
+        """Whether one of them says so: what all must do together is not left to each one's clock."""
+        if not self.several:
+            return said
+        return bool(self.added(torch.tensor(float(said), device=device)) > 0)
+
     def __str__(self) -> str:
         return f"{self.world} processes, each with a part of every batch" if self.several else "one process"

@@ -1,4 +1,4 @@
-"""Where in every sorted run the first q of the whole row end: the second of three launches of `long`.
+"""Where in every sorted run the first q of the whole row end: the second of four launches of `long`.
 
 The logit of the q-th class is found by halving, counting in each run by halving too, between what the last two counts
 left open. Of the classes that share that logit the first runs', which are the lower classes, are taken.

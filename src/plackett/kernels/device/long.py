@@ -6,7 +6,7 @@
 `runs` has sorted each run of the row, `cuts` has said where in each the first q of the whole row end, so a part is what
 lies between two cuts: exactly so many classes however the logits lie, and one sort on chip puts them in order. Runs are
 laid side by side, lower classes first, so ties stay in class order. One program takes a row: backwards over its parts
-for `after`, forwards for everything else.
+for `after`, forwards for everything else. The gradient takes the place of the student's logits; see `unsort`.
 """
 
 import triton
@@ -14,7 +14,7 @@ import triton.language as tl
 
 from plackett.kernels.device.arithmetic import exp2
 from plackett.kernels.device.exact import plain_terms
-from plackett.kernels.device.exchange import buffer, gather
+from plackett.kernels.device.exchange import buffer, exchange, gather
 from plackett.kernels.device.general import by_rank, general_terms
 from plackett.kernels.device.keys import order, ranks
 from plackett.kernels.device.scans import whole
@@ -56,14 +56,12 @@ def long_kernel(
     rank_weights,
     by_student,
     by_teacher,
-    place,
     found,
     cuts,
     offsets,  # [rows, 2 RUNS] int32
     afters,  # [rows, parts] float32, and their exponents below
     exponents,
     loss,
-    gradient,
     left_out,
     teacher_row,
     teacher_col,
@@ -92,8 +90,7 @@ def long_kernel(
     PART: tl.constexpr = 1 << N
     nothing = -float("inf")
     row = tl.program_id(0).to(tl.int64)
-    out = gradient + row * classes
-    half = gradient.dtype.element_ty
+    half = by_student.dtype.element_ty
     slot = tl.arange(0, PART)
     counts = True
     if KEEP:
@@ -106,7 +103,6 @@ def long_kernel(
         exponent_row = exponents + row * PARTS
         s_row = by_student + row * classes
         t_row = by_teacher + row * classes
-        place_row = place + row * classes
 
         # The row as a whole.
         each = tl.arange(0, RUNS)
@@ -162,11 +158,8 @@ def long_kernel(
             at, full = _slots(cut, part, offset, slot, RUN_BITS, RUNS, RUN_COUNT_BITS)
             t_slot = tl.load(t_row + at, mask=full, other=nothing)
             s_slot = tl.load(s_row + at, mask=full, other=nothing).to(tl.float32)
-            class_slot = tl.load(place_row + at, mask=full, other=0).to(tl.int32) + ((at >> RUN_BITS) << RUN_BITS)
-            class_slot = tl.where(full, class_slot, classes)
             index, t = order(t_slot, slot, -1, base, N, LANES, 1, REGISTERS, False, PTX)
             s = gather(base, s_slot, slot, index, PTX)
-            c = gather(base, class_slot, slot, index, PTX)
             rank = part * PART + ranks(N)
             if LABELLED:
                 t = tl.where(rank == 0, t_label, t)
@@ -203,13 +196,14 @@ def long_kernel(
                 before, before_k = scaled_add(before, before_k, spent, spent_k)
             value += more
             if GRADIENT:
-                tl.store(out + c, g.to(half), mask=c < classes)
+                if PTX:
+                    g_slot = exchange(base, g, index, slot)
+                    tl.store(s_row + at, g_slot.to(half), mask=full)
+                else:
+                    to = gather(base, tl.where(full, at, -1), slot, index, PTX)
+                    tl.store(s_row + to, g.to(half), mask=to >= 0)
         tl.store(loss + row, value)
         tl.store(left_out + row, past)
     else:
         tl.store(loss + row, 0.0)
         tl.store(left_out + row, 0.0)
-        if GRADIENT:
-            for chunk in range(PARTS):
-                c = chunk * PART + slot
-                tl.store(out + c, tl.zeros([PART], tl.float32).to(half), mask=c < classes)

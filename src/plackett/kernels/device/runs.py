@@ -1,4 +1,4 @@
-"""A long row cut into runs that fit on chip, each sorted by the teacher: the first of three launches of `long`.
+"""A long row cut into runs that fit on chip, each sorted by the teacher: the first of four launches of `long`.
 
 Logits of both networks are written in each run's order, with the place that each had in its run, and what the row as a
 whole must know: its largest and smallest student logit, the teacher's largest and normaliser, how many it offers.
