@@ -307,3 +307,34 @@ def test_without_timm_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
         sentence("timm:resnet18")
         == "timm:resnet18 needs 'timm', which is not installed: pip install 'plackett[vision]'."
     )
+
+
+def test_a_run_and_a_folder_that_timm_packed_are_networks_by_name(tmp_path: pathlib.Path) -> None:
+    timm = pytest.importorskip("timm")
+    network = timm.create_model("resnet18", num_classes=3)
+    timm.models.save_for_hf(
+        network,
+        tmp_path / "run" / "of-timm",
+        model_config={"label_names": ["cat", "dog", "eel"]},
+        safe_serialization=True,
+    )
+    found = named(str(tmp_path / "run"))
+    assert (found.outputs, found.class_names, found.fresh_head) == (3, ("cat", "dog", "eel"), False)
+    assert found.sight.size == 224
+    assert torch.equal(found.network.fc.weight, network.fc.weight)
+    student = named(str(tmp_path / "run"), classes=5, sight={"size": 96})
+    assert (student.outputs, student.fresh_head, student.sight.size) == (5, True, 96)
+    assert torch.equal(student.network.conv1.weight, network.conv1.weight)
+
+
+def test_places_that_hold_no_network(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "pets").mkdir()
+    for spec, sentence in (
+        (tmp_path / "pets", f"{tmp_path / 'pets'} has no config.json, nor has a folder in it: name the folder of a "
+         "trained network (a run's, or one packed for the hub), or a network such as timm:resnet18."),
+        (tmp_path / "none", f"There is no folder {tmp_path / 'none'}: name a run, a folder with config.json, or a "
+         "network such as timm:resnet18."),
+    ):  # fmt: skip
+        with pytest.raises(InputError) as caught:
+            named(str(spec))
+        assert str(caught.value) == sentence

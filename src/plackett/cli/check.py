@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from plackett.cli import asked_network as asked
 from plackett.cli import choices
 from plackett.cli.letters import spell
 from plackett.cli.stopped import Stopped, at_once
@@ -65,6 +66,7 @@ def check(
         with at_once():
             from plackett.experiments import checked
 
+        where = asked.device_of(device)
         try:
             found = checked.check(
                 checked.Order(
@@ -80,7 +82,7 @@ def check(
                     limit=limit,
                     workers=workers,
                     size=batch_size,
-                    device=device,
+                    device=where,
                     trust=trust_checkpoint,
                 ),
                 bar.tell,
@@ -116,7 +118,7 @@ def shown(found: Findings) -> str:
     weights = ", ".join(f"{weight:.3f} at τ={tau:g}" for tau, weight in found.first_choice_weight.items())
     how = "through the student's pictures" if found.through_student.way == "student" else "shown its own way"
     paragraphs = [
-        f"Teacher: {found.teacher}, {found.parameters:,} parameters.",
+        f"Teacher: {found.teacher}, {found.parameters:,} parameters.{_student(found)}",
         f"Pictures: {found.pictures:,} of {found.classes} classes, {found.data} ({found.split}){left_out}. "
         f"{found.matching}",
         plain.aligned(rows),
@@ -130,3 +132,7 @@ def shown(found: Findings) -> str:
         *(f"Warning: {warning}" for warning in found.warnings),
     ]
     return "\n\n".join(p if "\n" in p else textwrap.fill(p, 100, break_long_words=False) for p in paragraphs)
+
+
+def _student(found: Findings) -> str:
+    return "" if found.student is None else f" Student: {found.student}, {found.student_parameters:,} parameters."

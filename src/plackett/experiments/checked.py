@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from plackett import devices, models
+import torch
+
+from plackett import models
 from plackett.data.folders import open_pictures
 from plackett.errors import InputError
 from plackett.experiments.findings import Findings
@@ -32,12 +34,11 @@ class Order:
     limit: int | None = None
     workers: int = 0
     size: int = 64
-    device: str | None = None
+    device: torch.device | str = "cpu"
     trust: bool = False
 
 
 def check(order: Order, watch: Watch | None = None) -> Findings:
-    device = devices.chosen(order.device)
     opened = open_pictures(order.data)
     source = {"train": opened.train, "val": opened.val, "test": opened.test}[order.split]
     if source is None:
@@ -55,6 +56,7 @@ def check(order: Order, watch: Watch | None = None) -> Findings:
         teacher,
         source,
         student=None if student is None else student.sight,
+        student_name=order.student,
         student_parameters=None if student is None else models.parameters(student.network),
         names=None if order.classes is None else read_names(order.classes, opened.classes),
         data=order.data,
@@ -62,7 +64,7 @@ def check(order: Order, watch: Watch | None = None) -> Findings:
         limit=order.limit,
         size=order.size,
         workers=order.workers,
-        device=device,
+        device=order.device,
         notes=opened.notes,
         watch=watch,
     )

@@ -1,7 +1,8 @@
 """Whether labels and logits are in the same order, seen from what a teacher says of pictures.
 
 Each class's most frequent answer on one half of its pictures is tried as its label on the other half, and the reverse:
-a mapping that is read off the pictures it is tried on would always look better than the labels.
+a mapping that is read off the pictures it is tried on would always look better than the labels. No two classes get the
+same answer, or a teacher that says one thing of every picture would look like one whose labels are exchanged.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ FAR_BETTER = 0.2  # of the pictures
 AT_LEAST = 3  # pictures of a class on either side, before it is named
 
 
-def class_order(first: Tensor, targets: Tensor, classes: Sequence[str]) -> ClassOrder:
+def class_order(first: Tensor, targets: Tensor, classes: Sequence[str], otherwise: float = 0.0) -> ClassOrder:
     """`first` is what the teacher says of each picture, `[N]`, and `targets` its label.
+
+    `otherwise` is the share that it gets right as labelled where it is shown pictures in another way: an order that
+    explains less than that explains nothing.
 
     >>> said = torch.tensor([1, 1, 1, 1, 0, 0, 0, 0])
     >>> class_order(said, 1 - said, ["cat", "dog"]).as_labelled
@@ -34,13 +38,13 @@ def class_order(first: Tensor, targets: Tensor, classes: Sequence[str]) -> Class
     judged = both[targets]
     if not bool(judged.any()):
         return ClassOrder(judged=0)
-    answers = counts.argmax(-1)  # [2, n]
+    answers = torch.stack([_one_to_one(each) for each in counts])  # [2, n]
     other = answers[1 - half, targets]
     relabelled = (first == other)[judged].double().mean().item()
     as_labelled = (first == targets)[judged].double().mean().item()
-    permuted = relabelled > as_labelled + FAR_BETTER
+    permuted = relabelled > max(as_labelled, otherwise) + FAR_BETTER
     agreed = both & (answers[0] == answers[1]) & (counts.sum(-1) >= AT_LEAST).all(0)
-    taken = {y: int(answers[0, y]) for y in agreed.nonzero().flatten().tolist() if int(answers[0, y]) != y}
+    taken = {y: int(answers[0, y]) for y in agreed.nonzero().flatten().tolist() if int(answers[0, y]) not in (y, -1)}
     swapped = [(y, z) for y, z in taken.items() if y < z and taken.get(z) == y]
     return ClassOrder(
         judged=int(judged.sum()),
@@ -55,6 +59,17 @@ def class_order(first: Tensor, targets: Tensor, classes: Sequence[str]) -> Class
 
 def _counts(first: Tensor, targets: Tensor, n: int) -> Tensor:
     return torch.bincount(targets * n + first, minlength=n * n).reshape(n, n)
+
+
+def _one_to_one(counts: Tensor) -> Tensor:
+    """The most frequent answer on pictures of each class, `[n]`; -1 where another class has it more often."""
+    most, answers = counts.max(-1)
+    holder: dict[int, int] = {}
+    for y in most.argsort(descending=True, stable=True).tolist():
+        holder.setdefault(int(answers[y]), y)
+    kept = torch.full_like(answers, -1)
+    kept[list(holder.values())] = torch.tensor(list(holder))
+    return kept
 
 
 def _hint(taken: dict[int, int], classes: Sequence[str]) -> str | None:

@@ -59,6 +59,7 @@ class Findings(Document):
     teacher: str
     weights: str | None
     parameters: int
+    student: str | None = None
     student_parameters: int | None
     data: str
     split: str

@@ -27,6 +27,7 @@ from plackett.teachers.seen import conversion
 
 Watch = Callable[[str, int, int], None]
 OWN, STUDENT, USUAL = "own", "student", "usual"
+NOT_JUDGED = "Whether labels and logits are in the same order cannot be judged: no class has two pictures here."
 
 
 def preflight(
@@ -34,6 +35,7 @@ def preflight(
     source: Source,
     *,
     student: Sight | None = None,
+    student_name: str | None = None,
     student_parameters: int | None = None,
     names: Sequence[str] | None = None,
     data: str | Path = "",
@@ -51,6 +53,7 @@ def preflight(
         teacher: with weights.
         source: labelled pictures, best ones that the teacher was not trained on.
         student: how the student will see; the teacher then also reads pictures that were made for it.
+        student_name: what the student is called.
         student_parameters: of the student, to warn where it is not the smaller one.
         names: of the teacher's classes, where they are not those that it says.
         data: what the pictures are called in what is said of them.
@@ -64,7 +67,7 @@ def preflight(
     """
     shown = _limited(source, limit)
     parameters = models.parameters(teacher.network)
-    looking = _Looking(teacher, shown, names, size, workers, torch.device(device), watch)
+    looking = _Looking(teacher, shown, names, size, workers, torch.device(device), f"{data} ({split})", watch)
     own, usual = looking.looked(OWN, teacher.sight, others=_usual(teacher.sight))
     looks = [own]
     if student is not None:
@@ -79,15 +82,16 @@ def preflight(
         )
     weights = first_choice_weight(said.logits, said.targets, TEMPERATURES)
     matched = looking.matched
-    order = class_order(said.logits.argmax(-1), said.targets, shown.classes)
     chance = 1 / sum(place is not None for place in matched.places)
-    found = [_look(each, teacher, student) for each in looks]
+    found = [_look(each, teacher) for each in looks]
+    order = class_order(said.logits.argmax(-1), said.targets, shown.classes, max(look.top1 for look in found))
     surest, first = said.logits.softmax(-1).max(-1)
     weak = near_chance(found, chance, len(said.targets), order, str(data), split)
     return Findings(
         teacher=teacher.spec,
         weights=teacher.weights,
         parameters=parameters,
+        student=student_name,
         student_parameters=student_parameters,
         data=str(data),
         split=split,
@@ -104,7 +108,7 @@ def preflight(
         first_choice_weight=weights,
         temperature=suggested(weights),
         surely_wrong=((first != said.targets) & (surest > SURE)).double().mean().item(),
-        notes=[*teacher.notes, *notes],
+        notes=[*teacher.notes, *notes, *([] if order.judged else [NOT_JUDGED])],
         warnings=_warnings(looks, found, order, parameters, student_parameters),
         near_chance=weak,
     )
@@ -137,9 +141,11 @@ class _Looking:
         size: int,
         workers: int,
         device: torch.device,
+        called: str,
         watch: Watch | None,
     ) -> None:
         self.teacher, self.source, self.names, self.size = teacher, source, names, size
+        self.called = called
         self.workers, self.device, self.watch = workers, device, watch
         self.unreadable = 0
         self.matched = SeeingTeacher(teacher, teacher.sight, source.classes, names=names).matched
@@ -164,11 +170,27 @@ class _Looking:
         finally:
             viewed.close()
         self.unreadable = len(viewed.bad)
+        if not said:
+            bad = viewed.bad[0]
+            raise InputError(
+                f"None of the {len(self.source)} pictures of {self.called} can be read (the first: {bad.name}: "
+                f"{bad.why})."
+            )
         targets = viewed.targets
-        first = self._seen(way, sight, torch.cat(said), targets)
+        first = self._seen(way, sight, self._finite(torch.cat(said), way), targets)
         if others is None:
             return first, None
         return first, self._seen(USUAL, others, torch.cat(otherwise), targets)
+
+    def _finite(self, logits: Tensor, way: str) -> Tensor:
+        offered = logits[:, [place is not None for place in self.matched.places]]
+        if bad := int((~offered.isfinite().all(-1)).sum()):
+            raise InputError(
+                f"The teacher {self.teacher.spec} gives logits that are not finite on {bad} of {len(logits)} pictures "
+                f"of {self.called}, {_WAYS[way]}: its weights are damaged, or it is fed in a way that it was not "
+                "trained for."
+            )
+        return logits
 
     def _seen(self, way: str, sight: Sight, logits: Tensor, targets: Tensor) -> _Seen:
         offered = torch.tensor([place is not None for place in self.matched.places])
@@ -196,7 +218,7 @@ def _usual(sight: Sight) -> Sight | None:
     return replace(sight, mean=IMAGENET_MEAN, std=IMAGENET_STD)
 
 
-def _look(seen: _Seen, teacher: Named, student: Sight | None) -> Look:
+def _look(seen: _Seen, teacher: Named) -> Look:
     top5 = accuracy(seen.logits, seen.targets, 5) if seen.logits.shape[-1] > 5 else None
     return Look(
         way=seen.way,

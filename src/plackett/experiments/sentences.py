@@ -88,7 +88,8 @@ def near_chance(
     said = next((look for look in looks if look.way == "student"), own)
     # Few pictures cannot tell from chance, but a teacher that closes half of the gap has something to say.
     error = min(3 * math.sqrt(chance * (1 - chance) / pictures), (1 - chance) / 2)
-    if said.top1 > chance + max(error, OF_THE_GAP * (1 - chance)):
+    enough = chance + max(error, OF_THE_GAP * (1 - chance))
+    if said.top1 > enough:
         return None
     causes = []
     if order.permuted and order.relabelled is not None:
@@ -97,12 +98,12 @@ def near_chance(
             "right; name them with --teacher-classes)"
         )
     usual = next((look for look in looks if look.way == "usual"), None)
-    if usual is not None and usual.top1 > 2 * said.top1:
+    if usual is not None and usual.top1 > max(enough, own.top1):
         causes.append(
             f"it was trained with ImageNet's usual normalisation ({_percent(usual.top1)} with it; say so with "
             "--teacher-sight)"
         )
-    if said is not own and own.top1 > 2 * said.top1:
+    if said is not own and own.top1 > enough:
         causes.append(
             f"the student's pictures show it too little ({_percent(own.top1)} with pictures of its own size; take a "
             "student of a larger size)"

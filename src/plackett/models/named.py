@@ -4,7 +4,7 @@
     torchvision:resnet18            any classifier of torchvision
     package.module:function         a function that gives a network, called with num_classes=... where it takes that
     resnet20                        one of this package
-    runs/teacher                    a folder that this package saved: network, weights, classes and sight in one
+    runs/teacher                    a folder that this package or timm saved, or a run that holds one: all in one
 
 >>> found = named("resnet20", classes=10)
 >>> found.outputs, found.sight.size, found.weights
@@ -25,6 +25,7 @@ from plackett.errors import InputError, did_you_mean
 from plackett.models import fitting
 from plackett.models.made import Made
 from plackett.models.makers import maker
+from plackett.models.placed import configured, is_path, of_timm, placed
 from plackett.models.weights import Held, read
 
 PRETRAINED = "pretrained"
@@ -81,9 +82,11 @@ def named(
     count = len(names) if names is not None else classes if isinstance(classes, int) else None
     if count is not None and count < 1:
         raise InputError(f"A network needs at least 1 class, not {count}.")
-    folder = Path(spec)
-    if weights is None and (folder / "config.json").is_file():
-        return _from_folder(folder, count, names, trust, sight)
+    if weights is None:
+        if (folder := placed(spec)) is not None:
+            return _from_folder(folder, count, names, trust, sight)
+    elif is_path(spec):
+        raise InputError(f"{spec} is a folder with weights of its own; leave out --weights {weights}.")
     make, name = maker(spec)
     shown = _shown(sight, spec)
     pretrained = weights == PRETRAINED
@@ -128,9 +131,20 @@ def _from_file(
 
 
 def _from_folder(folder: Path, count: int | None, names: tuple[str, ...] | None, trust: bool, sight: Told) -> Named:
-    """A network that `plackett.models.packed` saved; its head is drawn anew where other classes are asked for."""
+    """A network that this package or timm saved; its head is drawn anew where other classes are asked for."""
     from plackett.models import packed  # which may ask for a network by name in its turn
 
+    if packed.KEY not in (config := configured(folder)):
+        told = of_timm(folder, config)
+        found = named(
+            told.spec,
+            classes=names or count,
+            weights=folder,
+            trust=trust,
+            sight=sight if told.sight is None else _seen(sight, told.sight),
+            options=told.options,
+        )
+        return replace(found, notes=(*told.notes, *found.notes))
     if count is not None and count != len(packed.read(folder)["classes"]):
         said = packed.read(folder)
         return named(

@@ -22,8 +22,10 @@ from torch import Tensor, nn
 from plackett.data.sight import Sight
 from plackett.errors import InputError
 from plackett.files import replacing
+from plackett.models.placed import CONFIG, WEIGHTS
 
-WEIGHTS, CONFIG, KEY, FORMAT = "model.safetensors", "config.json", "plackett", "plackett model 1"
+__all__ = ["CONFIG", "FORMAT", "KEY", "WEIGHTS", "Packed", "load", "read", "save", "tensors"]
+KEY, FORMAT = "plackett", "plackett model 1"
 
 
 @dataclass(frozen=True)
