@@ -15,8 +15,9 @@ DOCS = ROOT / "docs"
 
 def text() -> str:
     """README as it should be."""
+    head = ["| command | what it does | page |", "|---|---|---|"]
     rows = [f"| `plackett {name}` | {line} | {_page(name)} |" for name, line in commands().items()]
-    return between(README.read_text(), "commands", "\n".join(["| command | what it does | page |", "|---|---|---|", *rows]))
+    return between(README.read_text(), "commands", "\n".join([*head, *rows]))
 
 
 def commands() -> dict[str, str]:
@@ -30,8 +31,9 @@ def commands() -> dict[str, str]:
 
 def _page(name: str) -> str:
     """The page whose blocks call the command most often."""
-    calls = {page: len(re.findall(rf"^plackett {name}\b", page.read_text(), re.MULTILINE)) for page in DOCS.glob("*.md")}
-    page = max(sorted(calls), key=lambda page: calls[page])
+    call = re.compile(rf"^plackett {name}\b", re.MULTILINE)
+    calls = {page: len(call.findall(page.read_text())) for page in sorted(DOCS.glob("*.md"))}
+    page = max(calls, key=lambda page: calls[page])
     if not calls[page]:
         return ""
     title = re.search(r"^# (.*)$", page.read_text(), re.MULTILINE)
