@@ -28,6 +28,7 @@ stubs: $(VENV)/.test
 	$(BIN)/python -m tools.cards
 	$(BIN)/python -m tools.costs
 	$(BIN)/python -m tools.cifar100
+	$(BIN)/python -m tools.commands
 
 $(BIN)/python:
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'plackett needs Python 3.11 or later; this is %d.%d. Name another one: make PYTHON=python3.12 ...' % sys.version_info[:2])"

@@ -132,7 +132,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "num_items of 0": (
         lambda: F.kd(S, T, num_items=0),
-        "num_items must be one number above 0 (how many rows the loss is divided by); not 0.",
+        "num_items must be one finite number above 0 (how many rows the loss is divided by); not 0.",
     ),
     "soft target that does not sum to 1": (
         lambda: F.pld(S, T, HALF * 2),
@@ -264,11 +264,11 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "num_items a row": (
         lambda: F.pld(S, T, Y, num_items=torch.ones(3)),
-        "num_items must be one number above 0 (how many rows the loss is divided by); not [3].",
+        "num_items must be one finite number above 0 (how many rows the loss is divided by); not [3].",
     ),
     "num_items negative in a feature loss": (
         lambda: F.sp(S, T, num_items=-3),
-        "num_items must be one number above 0 (how many rows the loss is divided by); not -3.",
+        "num_items must be one finite number above 0 (how many rows the loss is divided by); not -3.",
     ),
     "weights as an array": (
         lambda: PLDLoss(weights=np.ones(5)),
@@ -304,6 +304,138 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "standardize of labels": (
         lambda: plackett.standardize(Y),
         "standardize takes a tensor of float logits, not torch.int64.",
+    ),
+    "float8 logits": (
+        lambda: F.kd(S, T.to(torch.float8_e4m3fn)),
+        "kd: teacher logits are torch.float8_e4m3fn, which holds too few digits to compute with; convert them, e.g. with "
+        ".bfloat16().",
+    ),
+    "float8 soft target": (
+        lambda: F.cross_entropy(S, HALF.to(torch.float8_e5m2)),
+        "cross_entropy: a soft target must be float16, bfloat16, float32 or float64, not torch.float8_e5m2; convert it.",
+    ),
+    "sparse logits": (
+        lambda: F.pld(S.to_sparse(), T, Y),
+        "pld: student must be a dense tensor, not a sparse_coo one; pad it and mask, or call to_dense().",
+    ),
+    "nested logits": (
+        lambda: F.kd(S, torch.nested.nested_tensor([S, S[:2]], layout=torch.jagged)),
+        "kd: teacher must be a dense tensor, not a nested one; pad it and mask, or call to_dense().",
+    ),
+    "complex target": (
+        lambda: F.pld(S, T, Y.to(torch.complex64)),
+        "pld: target must hold integer labels or float probabilities, not torch.complex64.",
+    ),
+    "temperature that float32 cannot square": (
+        lambda: F.kd(S, T, temperature=1e30),
+        "kd: temperature must be from 1e-18 to 1e+18, whose squares float32 holds; not 1e+30.",
+    ),
+    "num_items infinite": (
+        lambda: F.pld(S, T, Y, num_items=math.inf),
+        "num_items must be one finite number above 0 (how many rows the loss is divided by); not inf.",
+    ),
+    "infinite weights": (
+        lambda: F.pld(S, T, Y, weights=torch.full((5,), math.inf)),
+        "pld: weights holds inf; a weight must be finite.",
+    ),
+    "weights elsewhere": (
+        lambda: PLDLoss(weights=torch.ones(5)).to("meta")(S, T, Y),
+        "pld: weights is on meta, student logits on cpu; move one.",
+    ),
+    "a flag as a word": (
+        lambda: F.pld(S, T, Y, return_left_out="yes"),
+        "pld: return_left_out must be True or False, not 'yes'.",
+    ),
+    "an option of a module at its call": (
+        lambda: PLDLoss(temperature=4.0)(S, T, Y, temperature=2.0),
+        "PLDLoss holds temperature=4.0 since it was made; make another one, or call plackett.functional.pld.",
+    ),
+    "debug with a word": (lambda: plackett.debug("off"), "debug takes True or False, not 'off'."),
+    "no teacher's features": (lambda: F.at(torch.zeros(4, 3, 2, 2)), "at needs a teacher; it got none."),
+    "a power below 1": (
+        lambda: F.at(torch.zeros(4, 3, 2, 2), torch.zeros(4, 3, 2, 2), p=0.5),
+        "at: p must be at least 1, not 0.5.",
+    ),
+    "features without channels": (
+        lambda: F.sp(torch.zeros(4, 0), torch.zeros(4, 3)),
+        "sp: the student's feature 0 holds nothing to compare, [4, 0].",
+    ),
+    "sparse features": (
+        lambda: F.sp(S, T.to_sparse()),
+        "sp: the teacher's feature 0 must be a dense tensor; call to_dense() or pad it.",
+    ),
+    "mask of features elsewhere": (
+        lambda: F.sp(S, T, mask=torch.ones(4, dtype=torch.bool, device="meta")),
+        "sp: mask is on meta, features on cpu; move one.",
+    ),
+    "channels that are none": (
+        lambda: plackett.FitNetLoss(student_channels=3.0, teacher_channels=None),
+        "fitnet: a number of channels must be a whole number above 0, not 3.0.",
+    ),
+    "batch norm as a word": (
+        lambda: plackett.FitNetLoss(3, 3, batch_norm="no"),
+        "fitnet: batch_norm must be True or False, not 'no'.",
+    ),
+    "variance as a word": (
+        lambda: plackett.VIDLoss(3, 3, initial_variance="5"),
+        "vid: initial_variance must be a finite number, not '5'.",
+    ),
+    "a loss that is a mapping": (
+        lambda: Objective({"mine": {"loss": {"ce": 1.0}}}),
+        "There is no loss named {'ce': 1.0}; choices:",
+    ),
+    "taps that are no names": (
+        lambda: Objective({"at": {"taps": 3}}),
+        "Objective term 'at': taps must be a list of features' names, not 3.",
+    ),
+    "a term named as modules are": (
+        lambda: Objective({"training": {"loss": "kd"}}),
+        "Objective term 'training' needs another name: a word of letters, digits and _, like 'kd_soft'.",
+    ),
+    "an epoch as a word": (
+        lambda: Objective({"kd": {"warmup_epochs": 3}}).set_epoch("3"),
+        "objective: epoch must be a number, not str.",
+    ),
+    "an epoch that is none": (
+        lambda: Objective({"kd": {"warmup_epochs": 3}}).set_epoch(math.nan),
+        "objective: epoch must be finite, not nan.",
+    ),
+    "ignore_index of an objective": (
+        lambda: Objective({"kd": 1.0}, ignore_index="none"),
+        "objective: ignore_index must be a whole number, not str.",
+    ),
+    "mask of another shape in an objective": (
+        lambda: Objective({"kd": 1.0})(S, T, Y, mask=torch.ones(5, dtype=torch.bool)),
+        "objective: mask has shape [5], but the student's rows are [4]; give one bool a row.",
+    ),
+    "mask of floats in an objective": (
+        lambda: Objective({"kd": 1.0})(S, T, Y, mask=torch.ones(4)),
+        "objective: mask must be a bool tensor, True where a row counts; it is torch.float32 of shape [4].",
+    ),
+    "a column of labels for an objective that reads none": (
+        lambda: Objective({"kd": 1.0})(S, T, Y[:, None]),
+        "objective: target has shape [4, 1], but the student's logits [4, 5] need one label a row, [4].",
+    ),
+    "an objective without a student": (
+        lambda: Objective({"ce": 1.0})(None, None, Y),
+        "objective: student must be a tensor, not NoneType.",
+    ),
+    "features of other names": (
+        lambda: Objective({"sp": 1.0})(S, T, Y, student_features={"a": S}, teacher_features={"a": T, "b": T}),
+        "Objective term 'sp': teacher_features has 'b', which student_features has not; say with 'taps' which features "
+        "are compared.",
+    ),
+    "standardize of a number": (
+        lambda: plackett.standardize(torch.tensor(1.0)),
+        "standardize takes logits [..., C], not a single number.",
+    ),
+    "standardize with offered classes of another shape": (
+        lambda: plackett.standardize(S, offered=torch.ones(3)),
+        "standardize: offered must be one bool a class, [4, 5], not torch.float32 of shape [3].",
+    ),
+    "standardize with a word": (
+        lambda: plackett.standardize(S, eps="a"),
+        "standardize: eps must be a number, at least 0; not 'a'.",
     ),
 }
 
@@ -358,6 +490,13 @@ def test_values_are_read_on_the_cpu_and_under_debug_only(monkeypatch: pytest.Mon
         with pytest.raises(InputError, match="NaN or inf"):
             F.pld(S, T * math.nan, Y)
     assert not plackett.checks.values_are_read(torch.zeros(2))
+
+
+@pytest.mark.parametrize("options", [{"reduction": "avg"}, {"temprature": 2.0}, {"weights": "techer"}])
+def test_the_sentence_is_read_while_compiling_too(options: dict[str, Any]) -> None:
+    step = torch.compile(lambda s, t, y: F.pld(s, t, y, **options), fullgraph=True, backend="eager")
+    with pytest.raises(torch._dynamo.exc.Unsupported, match=r"InputError.*pld|UnknownOptionError.*pld"):
+        step(S, T, Y)
 
 
 def test_value_checks_are_skipped_while_compiling() -> None:

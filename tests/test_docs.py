@@ -15,7 +15,7 @@ import pytest
 from plackett import losses
 from plackett.experiments import cells
 from tests.experiments.test_cells import cell
-from tools import cards, cifar100, costs
+from tools import cards, cifar100, commands, costs
 
 ROOT = pathlib.Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -95,6 +95,12 @@ def check_command(command: list[str]) -> None:
         assert program in ("git", "cd", "pytest", ".venv/bin/plackett", "."), f"no rule checks {command}"
 
 
+def test_every_page_is_in_the_menu() -> None:
+    menu = (ROOT / "mkdocs.yml").read_text().split("nav:")[1]
+    listed = re.findall(r": (\S+\.md)$", menu, re.MULTILINE)
+    assert sorted(listed) == sorted(str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md"))
+
+
 def test_images_that_pages_show_are_there() -> None:
     for page in PAGES:
         for target in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page.read_text()):
@@ -108,6 +114,14 @@ def test_the_cards_are_fresh() -> None:
 
 def test_the_readmes_costs_are_the_committed_results() -> None:
     assert costs.README.read_text() == costs.text(), "the results changed: run `make stubs`"
+
+
+def test_the_readmes_commands_are_all_commands() -> None:
+    assert commands.README.read_text() == commands.text(), "a command or a page changed: run `make stubs`"
+    run = subprocess.run([sys.executable, "-m", "plackett", "--help"], capture_output=True, text=True, check=True)
+    listed = re.findall(r"^│ (\w+)  ", run.stdout.split("Commands")[1], re.MULTILINE)
+    assert set(listed) == set(commands.commands())
+    assert all(line.endswith(".") for line in commands.commands().values())
 
 
 def test_the_tables_of_cifar100_are_the_committed_cells(tmp_path: pathlib.Path) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from torch._dynamo.testing import CompileCounterWithBackend
 
-from plackett import Objective, standardize
+from plackett import Objective, losses, standardize
 from plackett import functional as F
 from plackett.errors import InputError
 from tests.cases import gapped_case, random_case
@@ -140,6 +145,57 @@ def test_under_torch_compile() -> None:
     objective = Objective({"ce": 0.1, "kd": {"weight": 0.9, "warmup_epochs": 2}, "pld": 1.0})
     compiled = torch.compile(objective, fullgraph=True, backend="aot_eager")
     torch.testing.assert_close(compiled(*case).total, objective(*case).total)
+
+
+def test_warm_up_reaches_a_compiled_objective_without_compiling_again() -> None:
+    case = random_case(dtype=torch.float32)
+    objective = Objective({"ce": 1.0, "dkd": {"weight": 2.0, "warmup_epochs": 20}})
+    counter = CompileCounterWithBackend("aot_eager")
+    compiled = torch.compile(objective, fullgraph=True, backend=counter)
+    totals = []
+    for epoch in (0, 5, 19):
+        objective.set_epoch(epoch)
+        totals.append(compiled(*case).total.item())
+        torch.testing.assert_close(totals[-1], objective(*case).total.item())
+    assert len(set(totals)) == 3
+    assert counter.frame_count == 1
+
+
+def test_every_loss_under_torch_compile() -> None:
+    case = random_case(6, 5, torch.float32)
+    channels = {"student_channels": 3, "teacher_channels": 4}
+    every = {name: channels if name in ("fitnet", "vid") else 1.0 for name in losses.names()}
+    objective = Objective(every | {"std": {"loss": "kd", "standardize": "both", "divergence": "js"}})
+    features = {"a": torch.randn(6, 3, 4, 4)}, {"a": torch.randn(6, 4, 4, 4)}
+    compiled = torch.compile(objective, fullgraph=True, backend="aot_eager")
+    given = dict(zip(("student_features", "teacher_features"), features, strict=True))
+    for name, value in compiled(*case, **given).terms.items():
+        torch.testing.assert_close(value, objective(*case, **given).terms[name], msg=name)
+
+
+def test_features_are_matched_by_name_whatever_their_order() -> None:
+    student = {"early": torch.randn(4, 3), "late": torch.randn(4, 6)}
+    teacher = {"late": torch.randn(4, 9), "early": torch.randn(4, 5)}
+    case = random_case(4, 5, torch.float32)
+    total = Objective({"sp": 1.0})(*case, student_features=student, teacher_features=teacher).total
+    torch.testing.assert_close(total, sum(F.sp(student[tap], teacher[tap]) for tap in ("early", "late")))
+
+
+def test_numbers_of_numpy_are_weights() -> None:
+    case = random_case()
+    objective = Objective({"kd": {"weight": np.float32(0.5), "warmup_epochs": np.int64(1)}})
+    torch.testing.assert_close(objective(*case).total, 0.5 * F.kd(case.student, case.teacher))
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda o: pickle.loads(pickle.dumps(o))], ids=["deepcopy", "pickle"])
+def test_copies_are_whole_and_apart(copied: Callable[[Objective], Objective]) -> None:
+    case = random_case()
+    objective = Objective({"ce": 0.1, "dkd": {"weight": 2.0, "warmup_epochs": 20}}, unlabelled="teacher")
+    other = copied(objective)
+    objective.set_epoch(19)
+    assert objective(*case).total > other(*case).total
+    other.set_epoch(19)
+    torch.testing.assert_close(other(*case), objective(*case))
 
 
 UNLABELLED = [1, 4]

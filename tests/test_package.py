@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.resources
 import json
 import pathlib
 import re
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
@@ -27,6 +29,24 @@ def test_importing_the_losses_imports_no_vision_library() -> None:
     unwanted = {"torchvision", "timm", "sklearn", "matplotlib", "jinja2", "pydantic", "typer", "rich", "transformers"}
     assert "torch" in loaded
     assert not loaded & unwanted
+
+
+def test_the_base_install_is_seven_packages_and_any_torch_from_2_11() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = {re.split(r"[>=<]", line)[0]: line for line in project["dependencies"]}
+    assert set(needed) == {"torch", "numpy", "safetensors", "pyyaml", "pydantic", "typer", "rich"}
+    assert needed["torch"] == "torch>=2.11"
+    extras = {"demo", "report", "vision", "detection", "export", "lm", "tracking", "test", "docs", "all"}
+    assert extras <= set(project["optional-dependencies"])
+
+
+def test_types_recipes_and_templates_stand_where_a_wheel_takes_them_from() -> None:
+    """The wheel is the folder of the package, as it is."""
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel == {"packages": ["src/plackett"]}
+    package = importlib.resources.files("plackett")
+    for inside in ("py.typed", "modules.pyi", "recipes/cifar100.yaml", "report/templates/page.html"):
+        assert package.joinpath(inside).is_file(), inside
 
 
 def test_importing_the_package_does_not_import_torch() -> None:

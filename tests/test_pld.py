@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from typing import Any
@@ -525,6 +526,29 @@ def test_a_student_that_excludes_an_offered_class() -> None:
     assert torch.isfinite(F.pld(last, teacher, torch.tensor([0])))
 
 
+def test_labels_of_every_integer_dtype_and_a_target_that_wants_a_gradient() -> None:
+    case = random_case()
+    expected = F.pld(*case)
+    for dtype in (torch.int8, torch.uint8, torch.int16, torch.uint16, torch.int32, torch.uint32, torch.uint64):
+        assert torch.equal(F.pld(case.student, case.teacher, case.target.to(dtype)), expected)
+    soft = torch.softmax(case.teacher, -1)
+    for function in (lambda s, p: F.pld(s, case.teacher, p, max_labels=11), F.cross_entropy):
+        student, wanting = case.student.clone().requires_grad_(), soft.clone().requires_grad_()
+        function(student, wanting).backward()
+        assert student.grad is not None
+        assert wanting.grad is None
+
+
+def test_a_teacher_from_inference_mode() -> None:
+    case = random_case()
+    with torch.inference_mode():
+        teacher = case.teacher.clone()
+    student = case.student.clone().requires_grad_()
+    F.pld(student, teacher, case.target).backward()
+    _, gradient = value_and_gradient(F.pld, case, case.target)
+    torch.testing.assert_close(student.grad, gradient / 7)
+
+
 def test_the_teacher_is_a_constant() -> None:
     case = random_case()
     teacher = case.teacher.clone().requires_grad_()
@@ -563,6 +587,77 @@ def test_inputs_are_left_as_they_were() -> None:
     student = case.student.requires_grad_()
     F.pld(student, case.teacher, case.target).backward()
     assert all(torch.equal(a.detach(), b) for a, b in zip(case, copies, strict=True))
+
+
+def test_under_vmap_over_teachers_or_masks_alone() -> None:
+    """What is mapped over may be any of the tensors: nobody looks at data that is not there."""
+    case = random_case(4, 5)
+    other = gapped_case(4, 5).teacher.scatter(-1, case.target[:, None], 0.0)
+    both = torch.stack([case.teacher, other])
+    ours = torch.func.vmap(lambda t: F.pld(case.student, t, case.target))(both)
+    torch.testing.assert_close(ours, torch.stack([F.pld(case.student, t, case.target) for t in both]))
+    masks = torch.tensor([[True, True, False, False], [True, True, True, True]])
+    ours = torch.func.vmap(lambda m: F.pld(case.student, other, case.target, mask=m))(masks)
+    torch.testing.assert_close(ours, torch.stack([F.pld(case.student, other, case.target, mask=m) for m in masks]))
+
+
+def test_another_default_device_is_not_ours() -> None:
+    case = random_case(dtype=torch.float32)
+    expected = F.pld(*case)
+    try:
+        torch.set_default_device("meta")
+        ours = F.pld(*case)
+    finally:
+        torch.set_default_device(None)
+    assert torch.equal(ours, expected)
+
+
+class Exported(torch.nn.Module):
+    def forward(self, student: Tensor, teacher: Tensor, target: Tensor) -> Tensor:
+        loss = F.pld(student, teacher, target, temperature=2.0)
+        assert isinstance(loss, Tensor)
+        return loss
+
+
+def test_under_torch_export_with_any_number_of_rows() -> None:
+    case, other = random_case(4, 7, torch.float32), random_case(9, 7, torch.float32)
+    rows = {0: torch.export.Dim("rows")}
+    program = torch.export.export(Exported(), tuple(case), dynamic_shapes=(rows, rows, rows))
+    torch.testing.assert_close(program.module()(*other), F.pld(*other, temperature=2.0))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64], ids=str)
+def test_under_torch_compile_in_every_dtype(dtype: torch.dtype) -> None:
+    case = random_case(8, 12, dtype)
+    step = torch.compile(F.pld, fullgraph=True, backend="aot_eager")
+    ours, plain = case.student.clone().requires_grad_(), case.student.clone().requires_grad_()
+    step(ours, case.teacher, case.target).backward()
+    F.pld(plain, case.teacher, case.target).backward()
+    assert ours.grad.dtype == dtype
+    torch.testing.assert_close(ours.grad, plain.grad)
+
+
+@pytest.mark.parametrize("inside", [True, False], ids=["autocast inside", "autocast outside"])
+def test_under_torch_compile_and_autocast(inside: bool) -> None:
+    case = random_case(8, 16, torch.float32)
+    linear = torch.nn.Linear(16, 16)
+
+    def step(x: Tensor) -> Tensor:
+        return F.pld(linear(x), case.teacher, case.target)
+
+    def step_inside(x: Tensor) -> Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            return step(x)
+
+    gradients = []
+    compiled = torch.compile(step_inside if inside else step, fullgraph=True, backend="aot_eager")
+    for run in (step, compiled):
+        linear.weight.grad = None
+        with contextlib.nullcontext() if inside and run is compiled else torch.autocast("cpu", torch.bfloat16):
+            loss = run(case.student)
+        loss.backward()
+        gradients.append(linear.weight.grad)
+    torch.testing.assert_close(*gradients)
 
 
 @pytest.mark.parametrize("target", ["label", "none", "soft"])

@@ -326,6 +326,30 @@ def test_kd_agrees(divergence: str, scale: str | None) -> None:
     torch.testing.assert_close(*torch.autograd.grad(fast, a), *torch.autograd.grad(slow, b), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("divergence", ["reverse", "js"])
+def test_a_class_that_the_student_excludes_has_no_gradient(divergence: str) -> None:
+    """0 log 0 is 0, and so is its slope: what is left is the divergence over the other classes."""
+    s, t, _ = random_case(8, 6)
+    s[:, 4] = -INF
+    x = s.clone().requires_grad_()
+    value = functional.kd(x, t, temperature=2.0, divergence=divergence)
+    (slope,) = torch.autograd.grad(value, x)
+    q, p = (t / 2).softmax(-1), (s / 2).softmax(-1)
+    m = (p + q) / 2 if divergence == "js" else q
+    expected = torch.special.xlogy(p, p / m).sum(-1)
+    if divergence == "js":
+        expected = (expected + (q * (q / m).log()).sum(-1)) / 2
+    torch.testing.assert_close(value, 4 * expected.mean())
+    assert torch.equal(slope[:, 4], torch.zeros(8, dtype=slope.dtype))
+    kept = [0, 1, 2, 3, 5]
+
+    def among(z: torch.Tensor) -> torch.Tensor:
+        full = torch.full_like(s, -INF).index_copy(1, torch.tensor(kept), z)
+        return functional.kd(full, t, temperature=2.0, divergence=divergence)
+
+    assert gradcheck(among, s[:, kept].clone().requires_grad_())
+
+
 def test_standardize_agrees() -> None:
     s, _, _ = random_case(8, 6)
     torch.testing.assert_close(plackett.standardize(s, eps=0.0), reference.standardize(s))

@@ -23,6 +23,9 @@ from plackett.tracing import has_numbers, may_look
 
 _debug = False
 
+# What a loss takes; PyTorch calls float8 floating point too, and computes nothing in it.
+COMPUTABLE = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
 
 class debug:
     """Turns checks that need the data on everywhere, or off again; also a context manager.
@@ -33,6 +36,8 @@ class debug:
 
     def __init__(self, on: bool = True) -> None:
         global _debug
+        if not isinstance(on, bool):
+            raise InputError(f"debug takes True or False, not {on!r}.")
         self._before, _debug = _debug, on
 
     def __enter__(self) -> None:
@@ -43,14 +48,17 @@ class debug:
         _debug = self._before
 
 
-def values_are_read(tensor: Tensor) -> bool:
-    """Whether a check may look at the data behind `tensor`."""
-    return may_look(tensor) or (_debug and has_numbers(tensor))
+def values_are_read(*tensors: Tensor | None) -> bool:
+    """Whether a check may look at the data behind all of `tensors`."""
+    return all(tensor is None or may_look(tensor) or (_debug and has_numbers(tensor)) for tensor in tensors)
 
 
 def call(entry: Loss, given: Mapping[str, Any], options: Mapping[str, Any]) -> None:
     """Checks one call of a loss. Feature losses look at their own lists, which have nothing to do with classes."""
     option_values(entry, options)
+    for name in entry.tensors:
+        if given.get(name) is None and name not in entry.optional:
+            raise InputError(f"{entry.called} needs a {name}; it got none.")
     if not entry.features:
         _logit_tensors(entry, given, options)
 
@@ -58,11 +66,8 @@ def call(entry: Loss, given: Mapping[str, Any], options: Mapping[str, Any]) -> N
 def _logit_tensors(entry: Loss, given: Mapping[str, Any], options: Mapping[str, Any]) -> None:
     who = entry.called
     for name in entry.tensors:
-        value = given.get(name)
-        if value is None and name not in entry.optional:
-            raise InputError(f"{who} needs a {name}; it got none.")
-        if value is not None:
-            is_tensor(who, name, value)
+        if given.get(name) is not None:
+            is_tensor(who, name, given[name])
     student, teacher, target = given["student"], given.get("teacher"), given.get("target")
     float_logits(who, "student", student)
     if teacher is not None:
@@ -75,7 +80,9 @@ def _logit_tensors(entry: Loss, given: Mapping[str, Any], options: Mapping[str, 
         raise InputError(
             f"{who}: weights has {weights.numel()} entries, but there are {student.shape[-1]} classes; give one a rank."
         )
-    if teacher is not None and teacher.numel() and values_are_read(teacher):
+    if isinstance(weights, Tensor) and weights.is_meta and not student.is_meta:
+        raise InputError(f"{who}: weights is on {weights.device}, student logits on {student.device}; move one.")
+    if teacher is not None and teacher.numel() and values_are_read(teacher, target, options.get("mask")):
         _teacher_values(who, teacher, _rows_that_count(target, options))
     if target is None and options.get("label_weight") is not None:
         raise InputError(f"{who}: label_weight raises the label's own choice, so it needs a target; target is None.")
@@ -84,6 +91,11 @@ def _logit_tensors(entry: Loss, given: Mapping[str, Any], options: Mapping[str, 
 def is_tensor(who: str, name: str, value: object) -> None:
     if not isinstance(value, Tensor):
         raise InputError(f"{who}: {name} must be a tensor, not {type(value).__name__}.")
+    if value.layout != torch.strided or value.is_nested:
+        kind = "nested" if value.is_nested else str(value.layout).removeprefix("torch.")
+        raise InputError(
+            f"{who}: {name} must be a dense tensor, not a {kind} one; pad it and mask, or call to_dense()."
+        )
 
 
 def row_mask(who: str, student: Tensor, mask: Any) -> None:
@@ -110,6 +122,8 @@ def option_values(entry: Loss, options: Mapping[str, Any]) -> None:
                 raise InputError(f"{who}: {name} cannot be None; leave it out for its default.")
         elif allowed.values:
             one_of(who, name, value, allowed.values)
+        elif allowed.flag:
+            flag(who, name, value)
         elif name == "weights":
             _weights(who, name, value)
         elif name == "impl":
@@ -120,9 +134,17 @@ def option_values(entry: Loss, options: Mapping[str, Any]) -> None:
             number(who, name, value, allowed.number or float)
 
 
+def flag(who: str, name: str, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise InputError(f"{who}: {name} must be True or False, not {value!r}.")
+
+
 def float_logits(who: str, name: str, logits: Tensor) -> None:
     if not logits.is_floating_point():
         raise InputError(f"{who}: {name} logits must be floating point, not {logits.dtype}; give logits, not labels.")
+    if logits.dtype not in COMPUTABLE:
+        raise InputError(f"{who}: {name} logits are {logits.dtype}, which holds too few digits to compute with; "
+                         "convert them, e.g. with .bfloat16().")  # fmt: skip
     if logits.dim() == 0 or logits.shape[-1] == 0:
         raise InputError(f"{who}: {name} logits need at least one class in their last dimension, not {_shape(logits)}.")
 
@@ -144,32 +166,42 @@ def same_logits(who: str, student: Tensor, teacher: Tensor) -> None:
 
 
 def _target(entry: Loss, student: Tensor, teacher: Tensor | None, target: Tensor, options: Mapping[str, Any]) -> None:
-    who, classes = entry.called, student.shape[-1]
+    who, classes, mask = entry.called, student.shape[-1], options.get("mask")
+    if target.is_floating_point() and not entry.soft_targets:
+        raise InputError(
+            f"{who} takes integer labels only, not {target.dtype}: it splits the classes into the label and the "
+            "rest, which a soft target does not say. Give labels, or use pld, cross_entropy or kd."
+        )
+    fitting_target(who, student, target)
+    if target.is_floating_point():
+        if values_are_read(target, mask):
+            _soft_target(entry, teacher, target, options)
+    elif values_are_read(target, mask) and target.numel():
+        _labels(entry, classes, teacher, target, options)
+
+
+def fitting_target(who: str, student: Tensor, target: Tensor) -> None:
+    """A target of a kind and shape that goes with the student's logits, whatever stands in it."""
     if target.device != student.device:
         raise InputError(f"{who}: target is on {target.device}, student logits on {student.device}; move one.")
     if target.is_floating_point():
-        if not entry.soft_targets:
-            raise InputError(
-                f"{who} takes integer labels only, not {target.dtype}: it splits the classes into the label and the "
-                "rest, which a soft target does not say. Give labels, or use pld, cross_entropy or kd."
-            )
         if target.shape != student.shape:
             raise InputError(
                 f"{who}: a {target.dtype} target is a probability a class and must have the student's shape "
                 f"{_shape(student)}, not {_shape(target)}; for labels use torch.int64."
             )
-        if values_are_read(target):
-            _soft_target(entry, teacher, target, options)
+        if target.dtype not in COMPUTABLE:
+            raise InputError(
+                f"{who}: a soft target must be float16, bfloat16, float32 or float64, not {target.dtype}; convert it."
+            )
         return
-    if target.dtype in (torch.bool, torch.complex64, torch.complex128):
+    if target.dtype == torch.bool or target.is_complex():
         raise InputError(f"{who}: target must hold integer labels or float probabilities, not {target.dtype}.")
     if target.shape != student.shape[:-1]:
         raise InputError(
             f"{who}: target has shape {_shape(target)}, but the student's logits {_shape(student)} need one label "
             f"a row, {_shape(student)[:-1]}."
         )
-    if values_are_read(target) and target.numel():
-        _labels(entry, classes, teacher, target, options)
 
 
 def _labels(entry: Loss, classes: int, teacher: Tensor | None, target: Tensor, options: Mapping[str, Any]) -> None:
@@ -188,7 +220,12 @@ def _labels(entry: Loss, classes: int, teacher: Tensor | None, target: Tensor, o
                 f"{who}: label {value} at {where} is out of range: the logits have {classes} classes, so labels go "
                 f"from 0 to {classes - 1} (or {ignore_index}, which is ignored)."
             )
-    if entry.picks_the_label and teacher is not None and options.get("label_weight") is None:
+    if (
+        entry.picks_the_label
+        and values_are_read(teacher)
+        and teacher is not None
+        and options.get("label_weight") is None
+    ):
         _label_is_offered(entry, teacher, target, _rows_that_count(target, options))
 
 
@@ -287,6 +324,15 @@ def _anything(who: str, name: str, value: Any) -> None:
 def _positive(who: str, name: str, value: Any) -> None:
     if not 0 < value < math.inf:
         raise InputError(f"{who}: {name} must be above 0 and finite, not {value}; 1 leaves the logits as they are.")
+    if not _LEAST <= value <= 1 / _LEAST:
+        raise InputError(
+            f"{who}: {name} must be from {_LEAST:g} to {1 / _LEAST:g}, whose squares float32 holds; not {value}."
+        )
+
+
+def _at_least_one(who: str, name: str, value: Any) -> None:
+    if value < 1:
+        raise InputError(f"{who}: {name} must be at least 1, not {value}.")
 
 
 def _not_negative(who: str, name: str, value: Any) -> None:
@@ -311,6 +357,8 @@ def _weights(who: str, name: str, value: Any) -> None:
         raise InputError(
             f"{who}: {name} holds {float(value.min()):g}; a weight is at least 0, or the loss is not convex."
         )
+    elif values_are_read(value) and not bool((value < math.inf).all()):
+        raise InputError(f"{who}: {name} holds inf; a weight must be finite.")
 
 
 def _count(who: str, name: str, value: Any) -> None:
@@ -323,8 +371,11 @@ def _share(who: str, name: str, value: Any) -> None:
         raise InputError(f"{who}: {name} must be between 0 and 1; not {value!r}.")
 
 
+_LEAST = 1e-18  # of a temperature
+
 _NUMBERS: dict[str, Callable[[str, str, Any], None]] = {
     "temperature": _positive,
+    "p": _at_least_one,
     "label_weight": _not_negative,
     "eps": _not_negative,
     "top_k": _count,

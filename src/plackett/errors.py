@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterable
 
 
@@ -29,9 +30,15 @@ def did_you_mean(word: object, choices: Iterable[str]) -> str:
     "did you mean 'teacher'? (choices: teacher, uniform)"
     """
     known = sorted(choices)
-    close = difflib.get_close_matches(str(word), known, n=1)
+    close = [] if _is_traced() else difflib.get_close_matches(str(word), known, n=1)
     listing = f"choices: {', '.join(known)}"
     return f"did you mean {close[0]!r}? ({listing})" if close else listing
+
+
+def _is_traced() -> bool:
+    """Whether the compiler reads this, which cannot follow difflib; torch is asked only where somebody has it."""
+    torch = sys.modules.get("torch")
+    return torch is not None and bool(torch.compiler.is_compiling())
 
 
 def missing_extra(module: str, extra: str, what: str) -> MissingExtraError:

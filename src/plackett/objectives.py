@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -22,7 +21,7 @@ from plackett import checks, losses, modules
 from plackett.errors import InputError, did_you_mean
 from plackett.losses import registry
 from plackett.losses.registry import Loss
-from plackett.losses.rows import rows_that_count, rows_with_label
+from plackett.losses.rows import is_number, rows_that_count, rows_with_label
 from plackett.losses.standardize import standardize
 from plackett.tracing import may_look
 
@@ -88,6 +87,7 @@ class Objective(nn.Module):
             raise InputError(
                 f"An objective cannot take unlabelled rows as {unlabelled!r}; {did_you_mean(unlabelled, _UNLABELLED)}."
             )
+        checks.number("objective", "ignore_index", ignore_index, int)
         self.ignore_index, self.unlabelled = ignore_index, unlabelled
         self._terms: dict[str, _Term] = {}
         self.losses = nn.ModuleDict()
@@ -126,6 +126,7 @@ class Objective(nn.Module):
 
     def set_epoch(self, epoch: float) -> None:
         """Tells scheduled weights which epoch begins, counted from 0."""
+        checks.number("objective", "epoch", epoch, float)
         for i, term in enumerate(self._terms.values()):
             if term.warmup_epochs:
                 self.warmup[i].fill_(min(1.0, max(0.0, epoch + 1) / term.warmup_epochs))
@@ -168,11 +169,15 @@ class Objective(nn.Module):
         num_items: float | Tensor | None = None,
     ) -> dict[str, Part]:
         """As `forward`, term by term, each with its graph."""
-        for which, given in (("student", student), ("teacher", teacher), ("target", target), ("mask", mask)):
+        checks.is_tensor("objective", "student", student)
+        for which, given in (("teacher", teacher), ("target", target), ("mask", mask)):
             if given is not None:
                 checks.is_tensor("objective", which, given)
         if teacher is not None and self.reads_teacher_logits:
             checks.same_logits("objective", student, teacher)
+        checks.row_mask("objective", student, mask)
+        if target is not None:
+            checks.fitting_target("objective", student, target)
         counts = mask if self.unlabelled == "teacher" else rows_that_count(target, mask, self.ignore_index)
         parts: dict[str, Part] = {}
         for i, (name, term) in enumerate(self._terms.items()):
@@ -225,7 +230,7 @@ class Objective(nn.Module):
 
 
 def _parse(name: str, given: float | Mapping[str, Any]) -> tuple[_Term, dict[str, Any]]:
-    if not isinstance(name, str) or not name.isidentifier() or hasattr(nn.ModuleDict, name):
+    if not isinstance(name, str) or not name.isidentifier() or hasattr(nn.ModuleDict(), name):
         raise InputError(
             f"Objective term {name!r} needs another name: a word of letters, digits and _, like 'kd_soft'."
         )
@@ -259,12 +264,14 @@ def _parse(name: str, given: float | Mapping[str, Any]) -> tuple[_Term, dict[str
     taps = own.get("taps", ())
     if taps and not entry.features:
         raise InputError(f"Objective term {name!r} reads logits, not features; take 'taps' away.")
-    taps = (taps,) if isinstance(taps, str) else tuple(taps)
-    return _Term(entry, weight, warmup, which, taps), said
+    taps = (taps,) if isinstance(taps, str) else taps
+    if not isinstance(taps, Sequence) or not all(isinstance(tap, str) for tap in taps):
+        raise InputError(f"Objective term {name!r}: taps must be a list of features' names, not {taps!r}.")
+    return _Term(entry, weight, warmup, which, tuple(taps)), said
 
 
 def _number(name: str, key: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if not is_number(value):
         raise InputError(f"Objective term {name!r}: {key} must be a finite number, not {value!r}.")
     return float(value)
 
@@ -282,17 +289,27 @@ def _features(name: str, term: _Term, student: Features | None, teacher: Feature
         raise InputError(
             f"Objective term {name!r} reads features; call the objective with student_features and teacher_features."
         )
-    return _pick(name, term, "student_features", student), _pick(name, term, "teacher_features", teacher)
+    # By name also where the two mappings are in another order.
+    wanted = term.taps or (tuple(student) if isinstance(student, Mapping) else ())
+    if not term.taps and isinstance(student, Mapping) and isinstance(teacher, Mapping):
+        for tap in teacher:
+            if tap not in student:
+                raise InputError(
+                    f"Objective term {name!r}: teacher_features has {tap!r}, which student_features has not; say with "
+                    "'taps' which features are compared."
+                )
+    first = _pick(name, term, wanted, "student_features", student)
+    return first, _pick(name, term, wanted, "teacher_features", teacher)
 
 
-def _pick(name: str, term: _Term, which: str, features: Features) -> Any:
+def _pick(name: str, term: _Term, wanted: tuple[str, ...], which: str, features: Features) -> Any:
     if not isinstance(features, Mapping):
         if term.taps:
             raise InputError(
                 f"Objective term {name!r} names its taps, so {which} must be a mapping from name to feature."
             )
         return features
-    wanted = term.taps or tuple(features)
+    wanted = wanted or tuple(features)
     for tap in wanted:
         if tap not in features:
             raise InputError(f"Objective term {name!r}: {which} has no {tap!r}; {did_you_mean(tap, features)}.")

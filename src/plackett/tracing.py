@@ -7,8 +7,8 @@ from torch import Tensor
 
 
 def is_transformed(tensor: Tensor) -> bool:
-    """Whether `torch.func` (vmap, grad, jvp) has wrapped it."""
-    return bool(torch._C._functorch.is_functorch_wrapped_tensor(tensor))
+    """Whether `torch.func` (vmap, grad, jvp) has wrapped it; the compiler, which traces those too, cannot be asked."""
+    return not torch.compiler.is_compiling() and bool(torch._C._functorch.is_functorch_wrapped_tensor(tensor))
 
 
 def has_numbers(tensor: Tensor) -> bool:

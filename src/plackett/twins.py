@@ -36,6 +36,12 @@ class LossModule(nn.Module):
                 setattr(self, name, value)
 
     def forward(self, *tensors: Any, **call: Any) -> Any:
+        for name in call:
+            if name in self.entry.options:
+                raise UnknownOptionError(
+                    f"{type(self).__name__} holds {name}={getattr(self, name)!r} since it was made; make another one, "
+                    f"or call plackett.functional.{self.entry.called}."
+                )
         held = {name: getattr(self, name) for name in self.entry.options}
         return self.function(*tensors, **held, **call)
 

@@ -96,4 +96,4 @@ def test_mistakes_get_a_sentence() -> None:
 def test_without_scikit_learn_the_sentence_says_what_to_install() -> None:
     code = "import sys; sys.modules['sklearn'] = None\nfrom plackett.data import digits\ndigits.load()"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "plackett demo needs 'sklearn', which is not installed: pip install 'plackett[demo]'." in run.stderr
+    assert "The data set of digits needs 'sklearn', which is not installed: pip install 'plackett[demo]'." in run.stderr

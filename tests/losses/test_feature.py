@@ -528,6 +528,10 @@ def test_vid_starts_at_the_published_variance() -> None:
         VIDLoss(2, 4, initial_variance=0.0)
 
 
+def test_vid_starts_at_a_large_variance_too() -> None:
+    torch.testing.assert_close(VIDLoss(1, 2, initial_variance=1e6).variance(0), torch.full((2,), 1e6))
+
+
 def test_unit_has_no_gradient_at_zero() -> None:
     x = torch.zeros(2, 3, requires_grad=True)
     unit(x).sum().backward()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from plackett.experiments.transfer import COSTS
 from plackett.report import write
 from tests.experiments.runs import write_run
 from tests.report.kept import keep
@@ -71,6 +73,22 @@ def test_the_page_is_no_wider_than_the_window(page: Path, tmp_path: Path, width:
     script = "return [document.documentElement.scrollWidth, innerWidth].join(' ');"
     wide, window = map(int, probed(page, tmp_path, script, f"--window-size={width},900").split())
     assert wide <= window
+
+
+def test_no_table_of_a_page_like_the_demos_is_cut_on_a_desk(tmp_path: Path) -> None:
+    methods = {"CE": 0.9, "KD": 0.91, "DIST": 0.92, "DKD": 0.9, "PLD τ=1": 0.9, "PLD τ=4": 0.91}
+    for group in ("Few labels: 150 pictures", "All labels: 1,078 pictures"):
+        for seed in range(3):
+            accuracies = {name: value + seed / 97 for name, value in methods.items()}
+            run = write_run(tmp_path / f"{group[:3]}{seed}", seed, accuracies, group=group)
+            keep(run, list(methods))
+            costs = json.loads((run / COSTS).read_text())
+            (run / COSTS).write_text(json.dumps(costs | {"seconds": 18.4 + 4.7 * seed, "epochs": 100, "steps": 300}))
+    script = """
+      return [...document.querySelectorAll('main .scroll')]
+        .filter(e => !e.closest('details') && e.scrollWidth > e.clientWidth).map(e => e.ariaLabel).join('; ') || 'none';
+    """
+    assert probed(write(tmp_path), tmp_path, script, "--window-size=1200,900") == "none"
 
 
 @pytest.mark.parametrize(("width", "wider"), [(500, True), (1200, False)])

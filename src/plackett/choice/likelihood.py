@@ -46,7 +46,7 @@ def choice_likelihood(student: Tensor, choices: Choices, gradient: bool = True) 
     >>> choice_likelihood(s, choices)  # a = (1, 0) is cross-entropy
     (tensor([0.3133]), tensor([[-0.2689,  0.2689]]))
     """
-    if not may_look(student):
+    if not may_look(*(x for x in (student, choices.order, choices.a, choices.offered) if x is not None)):
         return _log_domain(student, choices, gradient)
     if choices.offered is None:
         return _linear_domain(student, choices, gradient)

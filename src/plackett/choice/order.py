@@ -50,11 +50,11 @@ def _packed_order(teacher: Tensor, target: Tensor | None, first: int) -> Tensor:
     # Sign-magnitude to two's complement: integers now compare as the floats do; the complement makes the order fall.
     falling = (bits >> 31).bitwise_and_(_INT32_MAX).bitwise_xor_(bits).bitwise_not_()
     # key = (falling logit, class index): unique, so any sort is a stable sort and ties go to the lower index.
-    keys = torch.empty(teacher.shape, dtype=torch.int64)
+    keys = torch.empty_like(falling, dtype=torch.int64, memory_format=torch.contiguous_format)
     low, high = keys.view(torch.int32).view(*teacher.shape, 2).unbind(-1)
     if sys.byteorder == "big":
         low, high = high, low
-    low.copy_(torch.arange(classes, dtype=torch.int32))
+    low.copy_(torch.arange(classes, dtype=torch.int32, device="cpu"))
     high.copy_(falling)
     if target is not None:
         label_key = target.unsqueeze(-1) | torch.iinfo(torch.int64).min

@@ -56,7 +56,7 @@ def _read() -> Pictures:
     try:
         from sklearn.datasets import load_digits
     except ImportError as error:
-        raise missing_extra("sklearn", "demo", "plackett demo") from error
+        raise missing_extra("sklearn", "demo", "The data set of digits") from error
     data = load_digits()
     inputs = torch.from_numpy(data.images).float().div(16).unsqueeze(1)
     return Pictures(inputs, torch.from_numpy(data.target).long(), tuple(str(name) for name in data.target_names))

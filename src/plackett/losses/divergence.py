@@ -27,9 +27,10 @@ def log_probabilities(student: Tensor, teacher: Tensor, temperature: float) -> t
     return torch.where(offered, log_p, 0.0), torch.where(offered, log_q, 0.0), offered
 
 
-def _weighed(log_p: Tensor, value: Tensor) -> Tensor:
-    """p * value, which is 0 where p is 0 and value infinite."""
-    return torch.where(log_p == -torch.inf, 0.0, log_p.exp() * value)
+def _surprise(log_p: Tensor, log_other: Tensor) -> Tensor:
+    """p (log p - log other), which is 0 where p is 0, and has no gradient there."""
+    gone = log_p == -torch.inf
+    return torch.where(gone, 0.0, log_p.exp() * (torch.where(gone, 0.0, log_p) - log_other))
 
 
 @loss(
@@ -82,10 +83,10 @@ def kd(
     if divergence == "forward":
         terms = log_q.exp() * (log_q - log_p)
     elif divergence == "reverse":
-        terms = _weighed(log_p, log_p - log_q)
+        terms = _surprise(log_p, log_q)
     else:
         log_m = torch.logaddexp(log_p, log_q) - torch.log(log_p.new_tensor(2.0))
-        terms = 0.5 * (_weighed(log_q, log_q - log_m) + _weighed(log_p, log_p - log_m))
+        terms = 0.5 * (_surprise(log_q, log_m) + _surprise(log_p, log_m))
     rows = (terms if offered is None else torch.where(offered, terms, 0.0)).sum(-1)
     if scale == "tau2":
         rows = rows * temperature**2

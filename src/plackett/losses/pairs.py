@@ -62,6 +62,8 @@ def pair_up(who: str, student: Features, teacher: Features, mask: Tensor | None 
                 raise InputError(f"{who}: the {name}'s feature {i} is on {x.device}, others on {students[0].device}.")
     if mask is not None and not isinstance(mask, Tensor):
         raise InputError(f"{who}: mask must be a bool tensor, one a row, not {_kind(mask)}.")
+    if mask is not None and mask.device != students[0].device:
+        raise InputError(f"{who}: mask is on {mask.device}, features on {students[0].device}; move one.")
     if mask is not None and (mask.dtype != torch.bool or mask.shape != (batch,)):
         raise InputError(
             f"{who}: mask must be one bool a row, [{batch}], True where it counts; it is {mask.dtype} of shape "
@@ -83,11 +85,15 @@ def _listed(who: str, name: str, features: Features) -> list[Tensor]:
     for i, x in enumerate(listed):
         if not isinstance(x, Tensor):
             raise InputError(f"{who}: the {name}'s feature {i} must be a tensor, not {_kind(x)}.")
+        if x.layout != torch.strided or x.is_nested:
+            raise InputError(f"{who}: the {name}'s feature {i} must be a dense tensor; call to_dense() or pad it.")
         if x.dim() < 2 or not x.is_floating_point():
             raise InputError(
                 f"{who}: the {name}'s feature {i} must be floats [N, C] or [N, C, ...], not {x.dtype} of shape "
                 f"{list(x.shape)}."
             )
+        if 0 in x.shape[1:]:
+            raise InputError(f"{who}: the {name}'s feature {i} holds nothing to compare, {list(x.shape)}.")
     return listed
 
 

@@ -97,7 +97,8 @@ def eager_rows(
 
     n, classes = student.shape
     size = max(1, _BLOCK.get(student.device.type, _BLOCK_ELSEWHERE) // classes)
-    if n <= size or torch.compiler.is_compiling() or is_transformed(student):
+    # While compiling first: a traced number of rows must not be held to the size of a block.
+    if torch.compiler.is_compiling() or n <= size or is_transformed(student):
         whole = block(slice(None))
         slope = whole.gradient
         return whole._replace(gradient=None if slope is None else slope.to(student.dtype))
@@ -197,7 +198,7 @@ def pld(
         teacher: logits `[..., C]`, a constant; `-inf` is a class that the teacher does not offer. The label is chosen
             among all of the student's classes, the teacher's choices are made among the offered ones only.
         target: labels `[...]`; None where no label is known (the order is then the teacher's own); or probabilities
-            `[..., C]` from mixup or label smoothing, charged as an expectation over labels.
+            `[..., C]` from mixup or label smoothing, a constant, charged as an expectation over labels.
         temperature: tau in the weights a_k = softmax(t / tau)[pi_k].
         weights: "teacher", "uniform" (1/C, ListMLE), "position" (p-ListMLE of Lan et al., a_k proportional to
             2^(C-k) - 1 and normalised; the paper's own row is written a_k = q_k / sum q, which would be PLD itself,

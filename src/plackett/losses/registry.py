@@ -46,11 +46,12 @@ class Card:
 
 @dataclass(frozen=True)
 class OptionType:
-    """What an option may be: its named values, whether it is a number, and whether None is one."""
+    """What an option may be: its named values, a number, a flag, and whether None is one."""
 
     values: tuple[Any, ...] = ()
     number: type[float] | type[int] | None = None
     optional: bool = False
+    flag: bool = False
 
     @classmethod
     def of(cls, hint: Any) -> OptionType:
@@ -58,7 +59,7 @@ class OptionType:
         given = [part for part in parts if part is not type(None)]
         only = given[0] if len(given) == 1 else None
         values = get_args(only) if get_origin(only) is Literal else ()
-        return cls(values, only if only in (int, float) else None, len(given) < len(parts))
+        return cls(values, only if only in (int, float) else None, len(given) < len(parts), only is bool)
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ def get(name: str) -> Loss:
     for entry in LOSSES.values():  # "cross_entropy" is "ce"
         if entry.function is not None and entry.function.__name__ == name:
             return entry
-    if name not in LOSSES:
+    if not isinstance(name, str) or name not in LOSSES:
         raise InputError(f"There is no loss named {name!r}; {did_you_mean(name, LOSSES)}.")
     return LOSSES[name]
 

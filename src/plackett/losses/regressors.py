@@ -13,7 +13,7 @@ from plackett.errors import InputError
 from plackett.losses.feature import fitnet, squared_difference
 from plackett.losses.pairs import Features, Pair, Pairs, pair_up, same_space
 from plackett.losses.registry import Card, loss_module
-from plackett.losses.rows import Reduction, no_rows, reduce_rows
+from plackett.losses.rows import Reduction, is_number, no_rows, reduce_rows
 
 Channels = int | Sequence[int]
 
@@ -62,6 +62,8 @@ class FitNetLoss(nn.Module):
     ) -> None:
         super().__init__()
         no_rows("fitnet", reduction)
+        if not isinstance(batch_norm, bool):
+            raise InputError(f"fitnet: batch_norm must be True or False, not {batch_norm!r}.")
         self.reduction = reduction
         widths = _widths("fitnet", student_channels, teacher_channels)
         self.convolutions = nn.ModuleList(nn.Conv1d(s, t, 1) for s, t in widths)
@@ -135,13 +137,17 @@ class VIDLoss(nn.Module):
     ) -> None:
         super().__init__()
         no_rows("vid", reduction)
+        for name, value in (("initial_variance", initial_variance), ("eps", eps)):
+            if not is_number(value):
+                raise InputError(f"vid: {name} must be a finite number, not {value!r}.")
         if not initial_variance > eps > 0:
             raise InputError(f"vid: initial_variance {initial_variance} must be above eps {eps}, and both above 0.")
         self.eps, self.reduction = eps, reduction
         widths = _widths("vid", student_channels, teacher_channels)
         self.predictors = nn.ModuleList(_predictor(s, t) for s, t in widths)
-        # softplus(scale) + eps = initial_variance
-        scale = math.log(math.expm1(initial_variance - eps))
+        # softplus(scale) + eps = initial_variance, without exp of a large variance
+        above = initial_variance - eps
+        scale = above + math.log(-math.expm1(-above))
         self.scales = nn.ParameterList(torch.full((t,), scale) for _, t in widths)
 
     def variance(self, layer: int) -> Tensor:
@@ -208,7 +214,7 @@ def _dtype(module: nn.Module) -> torch.dtype:
 
 
 def _widths(who: str, student: Channels, teacher: Channels) -> list[tuple[int, int]]:
-    s, t = ([c] if isinstance(c, int) else list(c) for c in (student, teacher))
+    s, t = (list(c) if isinstance(c, list | tuple) else [c] for c in (student, teacher))
     if len(s) != len(t) or not s:
         raise InputError(
             f"{who}: student_channels names {len(s)} layers, teacher_channels {len(t)}; give one of each a layer."

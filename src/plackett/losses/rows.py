@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from typing import Literal, SupportsFloat
 
 import torch
@@ -100,10 +102,21 @@ def _items(num_items: float | Tensor) -> float | Tensor:
     if isinstance(num_items, Tensor) and num_items.numel() == 1:
         num_items = num_items.reshape(())
         number = num_items.item() if may_look(num_items) else 1
-    if isinstance(number, Tensor | bool) or not isinstance(number, SupportsFloat) or not number > 0:
+    if isinstance(number, Tensor | bool) or not isinstance(number, SupportsFloat) or not 0 < number < math.inf:
         said = list(number.shape) if isinstance(number, Tensor) else number
-        raise InputError(f"num_items must be one number above 0 (how many rows the loss is divided by); not {said!r}.")
+        raise InputError(
+            f"num_items must be one finite number above 0 (how many rows the loss is divided by); not {said!r}."
+        )
     return num_items
+
+
+def is_number(value: object) -> bool:
+    """Whether an option holds one finite number, of Python or of NumPy.
+
+    >>> is_number(1), is_number(True), is_number(math.nan), is_number("1")
+    (True, False, False, False)
+    """
+    return not isinstance(value, bool) and isinstance(value, numbers.Real) and math.isfinite(value)
 
 
 def compute_dtype(*tensors: Tensor) -> torch.dtype:

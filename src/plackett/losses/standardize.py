@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from plackett.errors import InputError
-from plackett.losses.rows import compute_dtype
+from plackett.losses.rows import compute_dtype, is_number
 
 
 def standardize(logits: Tensor, *, offered: Tensor | None = None, eps: float = 1e-7) -> Tensor:
@@ -26,6 +26,15 @@ def standardize(logits: Tensor, *, offered: Tensor | None = None, eps: float = 1
     if not isinstance(logits, Tensor) or not logits.is_floating_point():
         kind = logits.dtype if isinstance(logits, Tensor) else type(logits).__name__
         raise InputError(f"standardize takes a tensor of float logits, not {kind}.")
+    if logits.dim() == 0:
+        raise InputError("standardize takes logits [..., C], not a single number.")
+    if offered is not None and (offered.dtype != torch.bool or offered.shape != logits.shape):
+        raise InputError(
+            f"standardize: offered must be one bool a class, {list(logits.shape)}, not {offered.dtype} of shape "
+            f"{list(offered.shape)}."
+        )
+    if not is_number(eps) or eps < 0:
+        raise InputError(f"standardize: eps must be a number, at least 0; not {eps!r}.")
     x = logits.to(compute_dtype(logits))
     finite = x != -torch.inf
     counted = finite if offered is None else finite & offered

@@ -33,6 +33,7 @@ def cross_entropy(
     """Cross-entropy of logits `[..., C]` with labels `[...]` or probabilities `[..., C]`.
 
     Args:
+        target: labels, or probabilities, which are a constant: no gradient goes to them.
         label_smoothing: eps; the target becomes (1 - eps) of itself and eps / C of every class.
 
     >>> import torch
@@ -43,7 +44,7 @@ def cross_entropy(
     s = keep_rows(student.to(compute_dtype(student)), keep)
     classes = s.shape[-1]
     if target.is_floating_point():
-        y = keep_rows(target.to(s.dtype), keep).reshape(-1, classes)
+        y = keep_rows(target.detach().to(s.dtype), keep).reshape(-1, classes)
     else:
         y = labels_that_count(target, keep).reshape(-1)
     flat = F.cross_entropy(s.reshape(-1, classes), y, reduction="none", label_smoothing=label_smoothing)

@@ -38,14 +38,14 @@ def _table(found: list[tuple[Case, list[Costs]]]) -> Table:
             case.title, Cell(", ".join(one.students)), Cell(str(len(costs)), len(costs)),
             Cell(str(one.epochs), one.epochs), Cell(seconds.text(), seconds.mean),
             Cell(f"{each_epoch.mean:.3g}", each_epoch.mean), Cell(f"{each_step.mean:.3g}", each_step.mean),
-            Cell(f"{memory.mean:,.0f} ({one.peak_of})", memory.mean),
+            Cell(f"{memory.mean:,.0f}, {one.peak_of}", memory.mean),
         ])  # fmt: skip
     return Table(
         name="training",
         caption="Training, a cohort at a time",
         columns=[
-            "comparison", "students side by side", "runs", "epochs", "seconds a run", "s an epoch",
-            "ms a step and student", "peak memory, MiB",
+            "comparison", "students side by side", "runs", "epochs", "s a run", "s an epoch",
+            "ms a student’s step", "peak MiB, of the",
         ],
         words=(0, 1),
         rows=rows,
