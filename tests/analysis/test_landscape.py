@@ -47,10 +47,16 @@ def test_the_papers_three_are_drawn_measured_and_written(tmp_path: Path, capsys:
     assert len(rows) == 3 * 15 * 15
     assert {row["loss"] for row in rows} == {"DIST", "KD", "PLD"}
     with (tmp_path / "landscape-convexity.csv").open() as file:
-        assert [row["convex"] for row in csv.DictReader(file)] == ["False", "True", "True"]
+        figures = list(csv.DictReader(file))
+    assert [row["convex"] for row in figures] == ["False", "True", "True"]
+    # The corners of the eigenvalues' picture are lower than its middle, for the convex ones and for DIST.
+    assert all(float(row["in_the_middle"]) > float(row["smallest_eigenvalue"]) for row in figures)
     assert (tmp_path / "landscape.png").read_bytes().startswith(b"\x89PNG")
     drawn = (tmp_path / "landscape.svg").read_text()
-    assert all(f">{title}: " in drawn for title in ("DIST", "KD", "PLD"))
+    assert all(f">{words}<" in drawn for words in ("DIST", "KD", "PLD", "teacher", "lowest point", "loss", "α", "β"))
+    assert drawn.count(">convex here: smallest eigenvalue +") == 2
+    assert drawn.count(">not convex: smallest eigenvalue \N{MINUS SIGN}") == 1
+    assert (tmp_path / "landscape.png").stat().st_size < 300_000
     assert not re.search(r"<script|https?://(?!www\.w3\.org|purl\.org|creativecommons)", drawn)
 
 

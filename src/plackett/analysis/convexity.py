@@ -28,6 +28,7 @@ class Convexity:
 
     Args:
         smallest: the smallest eigenvalue of the Hessian over the grid, at the point `where`; `largest` the largest.
+        middle: the smaller eigenvalue in the middle of the grid.
         eigenvalue_tolerance: what is no less than minus this counts as 0.
         segments: how many were drawn, of which `violating` have a middle above the mean of their ends.
         worst: by how much the worst middle lies above, where one does; 0 else.
@@ -36,6 +37,7 @@ class Convexity:
 
     smallest: float
     where: tuple[float, float]
+    middle: float
     largest: float
     eigenvalue_tolerance: float
     segments: int
@@ -119,6 +121,7 @@ def survey(
     convexity = Convexity(
         smallest=float(low.min()),
         where=_at(low.argmin(), axis),
+        middle=float(low[points // 2, points // 2]),
         largest=float(high.max()),
         eigenvalue_tolerance=TRUNCATION * largest + 4 * rounding / step**2,
         segments=segments,
