@@ -25,6 +25,7 @@ from plackett.cli.reproduce import (
     TrainTeacherOption,
 )
 from plackett.cli.stopped import Stopped, at_once
+from plackett.cli.typed import typed
 
 
 def sweep(
@@ -95,6 +96,7 @@ def sweep(
                 teachers=folder / "teachers",
                 train_teacher=train_teacher or (teacher is None and (smoke or one.data == "digits")),
                 per_cohort=per_cohort,
+                command=typed(),
             )
             prefix = f"{place + 1} of {len(plan.recipes)}: " if len(plan.recipes) > 1 else ""
 

@@ -57,10 +57,15 @@ class TeacherRecord(Document):
 
 
 class RunRecord(Document):
-    """One cohort. `group` names what its seeds have in common, so that seeds can be gathered again."""
+    """One cohort. `group` names what its seeds have in common, so that seeds can be gathered again.
+
+    `title` is what people read for `name`; `command` is what was typed, empty where no command made it.
+    """
 
     schema_version: int = SCHEMA
     name: str
+    title: str = ""
+    command: str = ""
     group: str
     status: Status
     message: str | None = None

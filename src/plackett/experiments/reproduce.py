@@ -49,6 +49,7 @@ class Order:
         train_teacher: train it where it is not in `out`; otherwise a teacher that is nowhere is an error.
         per_cohort: at most so many students at a time, for memory and for smaller checkpoints.
         tensorboard: write every epoch for TensorBoard too.
+        command: what was typed, for the run folders to keep.
     """
 
     recipe: Recipe
@@ -64,6 +65,7 @@ class Order:
     train_teacher: bool = False
     per_cohort: int | None = None
     tensorboard: bool = False
+    command: str = ""
 
     def __post_init__(self) -> None:
         if not self.seeds or min(self.seeds) < 0:
@@ -309,6 +311,8 @@ def _record(
     task, recipe = work.task, work.order.recipe
     return RunRecord(
         name=recipe.name,
+        title=recipe.title,
+        command=work.order.command,
         group=pair,
         status="running",
         seed=seed,
