@@ -60,6 +60,17 @@ def test_the_papers_three_are_drawn_measured_and_written(tmp_path: Path, capsys:
     assert not re.search(r"<script|https?://(?!www\.w3\.org|purl\.org|creativecommons)", drawn)
 
 
+@pytest.mark.parametrize("arguments", [(), ("--temperatures", "2,1,0.5,0.1")])
+def test_the_page_shows_what_the_command_prints(
+    arguments: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "landscape.md").read_text()
+    code, out, _ = call(capsys, *arguments, "--out", str(tmp_path), "--no-picture")
+    assert code == 0
+    told, table, _ = out.split("\n\n")
+    assert f"```text\n{told}\n\n{table}\n" in page
+
+
 def test_temperatures_and_losses_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = call(capsys, "--temperatures", "2,0.1", "--out", str(tmp_path), "--points", "9", "--no-picture")
     assert code == 0

@@ -53,8 +53,8 @@ def tolerances(found: Sequence[Surface], *, whole: bool) -> str:
 def figures(titles: Sequence[str], found: Sequence[Surface]) -> list[Sequence[object]]:
     """What was measured, unrounded, for a file."""
     rows: list[Sequence[object]] = [(
-        "loss", "smallest_eigenvalue", "at_alpha", "at_beta", "in_the_middle", "largest_eigenvalue", "eigenvalue_tolerance", "segments",
-        "violating", "worst", "segment_tolerance", "lowest_alpha", "lowest_beta", "convex",
+        "loss", "smallest_eigenvalue", "at_alpha", "at_beta", "in_the_middle", "largest_eigenvalue",
+        "eigenvalue_tolerance", "segments", "violating", "worst", "segment_tolerance", "lowest_alpha", "lowest_beta", "convex",
     )]  # fmt: skip
     for title, surface in zip(titles, found, strict=True):
         c = surface.convexity

@@ -93,7 +93,7 @@ def _pair(part: Any, each: Shown, directions: tuple[str, str], middle: str) -> N
     # Places are given, not sought: surfaces in three dimensions report boxes far larger than what they draw.
     part.text(0.02, 0.955, each.title, ha="left", va="center", fontsize=9.5, fontweight="bold")
     part.text(0.02, 0.905, each.note, ha="left", va="top", fontsize=8, color=MUTED, linespacing=1.3)
-    side = part.add_axes((-0.01, -0.01, 0.5, 0.84), projection="3d")
+    side = part.add_axes((-0.01, 0.015, 0.5, 0.82), projection="3d")
     square = (0.15, 0.31, 0.31 * _WIDTH / _HEIGHT)
     above = part.add_axes((0.56, *square))
     scale = part.add_axes((0.885, square[0], 0.014, square[2]))
