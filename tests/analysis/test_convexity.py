@@ -145,7 +145,7 @@ def test_planes_that_cannot_be() -> None:
         with pytest.raises(InputError) as error:
             LogitSlice.random(**options)  # type: ignore[arg-type]
         assert str(error.value) == sentence
-    with pytest.raises(InputError, match=r"^A grid needs at least 5 points a side, not 3\.$"):
+    with pytest.raises(InputError, match=r"^A grid needs at least 5 points a side and at most 1001, not 3\.$"):
         survey(saddle, 1.0, points=3)
     with pytest.raises(InputError, match=r"^The loss is not finite everywhere on this plane; take a smaller radius\.$"):
         survey(lambda p: p[:, 0].log(), 1.0)

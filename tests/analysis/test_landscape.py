@@ -81,6 +81,13 @@ def test_temperatures_and_losses_of_ones_own(tmp_path: Path, capsys: pytest.Capt
     assert "{ce: 0.1, kd: 0.9} " in out
 
 
+def test_what_rounding_hides_is_not_called_convex(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = call(capsys, "kd", "--norm", "1e9", "--out", str(tmp_path), "--points", "9", "--no-picture")
+    assert code == 0
+    assert "cannot be told" in out
+    assert "convex here" not in out
+
+
 def test_the_same_picture_is_the_same_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("one", "other"):
         assert call(capsys, "pld", "--out", str(tmp_path / name), "--points", "9")[0] == 0
@@ -139,6 +146,16 @@ def test_what_a_run_cannot_give_is_said(seed_folder: Path, tmp_path: Path, capsy
         (["--run", str(seed_folder)], f"{seed_folder} has 6 students; say which with --student: CE, KD, DIST"),
         (["--run", str(seed_folder), "--student", "KDD"], f"{seed_folder} has no student 'KDD'; did you mean 'KD'?"),
         (["--run", str(tmp_path), "--student", "KD"], f"{tmp_path / 'run.json'} is missing"),
+        (
+            ["--run", str(seed_folder.parent), "--student", "KD"],
+            f"{seed_folder.parent} is no run folder; it holds 1. Name one of them, such as {seed_folder}.\n",
+        ),
+        (
+            ["--run", str(seed_folder.parent / "seed"), "--student", "KD"],
+            f"There is no run folder {seed_folder.parent / 'seed'}; did you mean {seed_folder}?\n",
+        ),
+        (["--run", str(tmp_path / "no")], f"There is no run folder {tmp_path / 'no'}.\n"),
+        (["--points", "2000"], "A grid needs at least 5 points a side and at most 1001, not 2000.\n"),
         (["--run", str(seed_folder), "--student", "KD", "--pictures", "0"], "There are 719 test pictures; take 1 to"),
     ):
         code, _, err = call(capsys, *arguments, "--out", str(tmp_path / "out"))

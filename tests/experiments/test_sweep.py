@@ -72,6 +72,7 @@ def test_a_rate_of_its_own_stays_in_the_cohort_and_epochs_do_not() -> None:
     (("training.epochs=5",), "A sweep over training alone needs methods: name them with --methods."),
     (("objective.kd.temperature=1", "objective.kd.temperature=2"), "A key is given twice; put all its values behind"),
     (("objective.kd.temperature=1,,2",), "The values of 'objective.kd.temperature=1,,2' must be words or numbers"),
+    (("objective.kd.temperature=1..4",), "The values of 'objective.kd.temperature=1..4' are a range; a sweep"),
     (("objective.kd.ce_weight=1.5",), "ce_weight lies between 0 and 1, not at 1.5: the rest is the method's own"),
     (("objective.ce.ce_weight=0.5",), "The method 'ce' is cross-entropy alone, so ce_weight has nothing to share"),
     (("objective.kd.learning_rate=0",), "The sweep sets methods.kd-learning_rate=0.learning_rate to 0: Input should"),

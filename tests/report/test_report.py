@@ -211,7 +211,7 @@ def test_the_report_says_how_the_runs_were_made_and_what_each_method_minimises(t
 @pytest.mark.parametrize(("spread", "said"), [(0.008, True), (0.0001, False)])
 def test_words_more_careful_than_their_interval_are_explained(tmp_path: Path, spread: float, said: bool) -> None:
     for seed in range(5):
-        accuracies = {name: 0.8 for name in ("CE", *"abcdefgh")} | {"PLD": 0.82 + spread * (seed - 2)}
+        accuracies = dict.fromkeys(("CE", *"abcdefgh"), 0.8) | {"PLD": 0.82 + spread * (seed - 2)}
         write_run(tmp_path / str(seed), seed, accuracies)
     assert ("An interval stands for itself alone; the words allow" in render(read_study(tmp_path))) == said
 

@@ -15,7 +15,7 @@ from plackett.data import Pictures, cifar100, digits
 from plackett.errors import InputError, did_you_mean
 from plackett.evaluation import predict
 from plackett.experiments import predictions, weights
-from plackett.experiments.records import Run, read_run
+from plackett.experiments.records import Run, the_run
 from plackett.experiments.study import terms_of
 
 DIGITS = ("digits", "scikit-learn digits")
@@ -27,7 +27,7 @@ def around(folder: Path, student: str | None, pictures: int, seed: int = 0) -> t
 
     The pictures are evenly spaced test pictures: of these the run has kept what its teacher says.
     """
-    run = read_run(folder)
+    run = the_run(folder)
     name = _chosen(run, student)
     held = weights.read(folder, name)
     test = _test(run)

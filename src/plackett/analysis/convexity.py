@@ -19,6 +19,7 @@ Function = Callable[[Tensor], Tensor]  # points [M, 2] -> values [M]
 
 # How far below 0 an eigenvalue may lie, as a share of the largest one: what central differences get wrong.
 TRUNCATION = 1e-5
+MOST = 1001  # points along a side
 ROUNDING = 64  # units in the last place of the largest value: what summing over classes may get wrong
 
 
@@ -48,6 +49,11 @@ class Convexity:
     @property
     def share(self) -> float:
         return self.violating / self.segments
+
+    @property
+    def told(self) -> bool:
+        """Whether what differences get wrong is smaller than what they are to find."""
+        return self.eigenvalue_tolerance < max(self.largest, -self.smallest)
 
     @property
     def convex(self) -> bool:
@@ -94,8 +100,8 @@ def survey(
     >>> survey(lambda points: points.cos().sum(-1), 1.0, points=11).convexity.share
     1.0
     """
-    if points < 5:
-        raise InputError(f"A grid needs at least 5 points a side, not {points}.")
+    if not 5 <= points <= MOST:
+        raise InputError(f"A grid needs at least 5 points a side and at most {MOST}, not {points}.")
     if not radius > 0:
         raise InputError(f"A landscape reaches so far in each direction: a number above 0, not {radius:g}.")
     if segments < 1:

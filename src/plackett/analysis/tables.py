@@ -28,6 +28,8 @@ def measured(titles: Sequence[str], found: Sequence[Surface]) -> list[list[str]]
 
 
 def note(surface: Surface) -> str:
+    if not surface.convexity.told:
+        return "cannot be told"
     return "convex here" if surface.convexity.convex else "not convex"
 
 
@@ -54,7 +56,8 @@ def figures(titles: Sequence[str], found: Sequence[Surface]) -> list[Sequence[ob
     """What was measured, unrounded, for a file."""
     rows: list[Sequence[object]] = [(
         "loss", "smallest_eigenvalue", "at_alpha", "at_beta", "in_the_middle", "largest_eigenvalue",
-        "eigenvalue_tolerance", "segments", "violating", "worst", "segment_tolerance", "lowest_alpha", "lowest_beta", "convex",
+        "eigenvalue_tolerance", "segments", "violating", "worst", "segment_tolerance", "lowest_alpha", "lowest_beta",
+        "convex",
     )]  # fmt: skip
     for title, surface in zip(titles, found, strict=True):
         c = surface.convexity

@@ -50,8 +50,8 @@ def draw(swept: Swept, out: Path) -> list[Path]:
         axes.grid(axis="y", color="#dddddd", linewidth=0.6)
         axes.set_axisbelow(True)
         axes.legend(
-            loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=_ACROSS, frameon=False, fontsize=7.5, handletextpad=0.5,
-            columnspacing=1.4, borderpad=0.2,
+            loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=_ACROSS, frameon=False, fontsize=7.5,
+            handletextpad=0.5, columnspacing=1.4, borderpad=0.2,
         )  # fmt: skip
         return save(figure, out)
 
