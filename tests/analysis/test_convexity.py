@@ -21,6 +21,7 @@ def test_the_hessian_of_a_quadratic_is_found(step: float | None) -> None:
     found = survey(lambda p: 3 * p[:, 0] ** 2 + 2 * p[:, 0] * p[:, 1] + p[:, 1] ** 2, 2.0, points=21, step=step)
     assert found.convexity.smallest == pytest.approx(4 - 8**0.5, rel=1e-6)
     assert found.convexity.largest == pytest.approx(4 + 8**0.5, rel=1e-6)
+    assert found.convexity.middle == pytest.approx(4 - 8**0.5, rel=1e-6)
     assert found.convexity.convex
     assert found.lowest == (0.0, 0.0)
 
@@ -60,6 +61,15 @@ def test_what_is_convex_passes_also_where_it_is_flat(function: object) -> None:
 def test_kd_and_pld_are_convex_in_the_students_logits(text: str, norm: float) -> None:
     found = of(text, norm=norm).convexity
     assert found.convex, found
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_long_teacher_makes_no_false_alarm(seed: int) -> None:
+    """With differences as wide as the plane's scale, one of these ten planes had an eigenvalue that seemed negative."""
+    plane = LogitSlice.random(100, seed, norm=30.0)
+    for text in ("kd:temperature=1", "pld", "pld:temperature=0.1"):
+        found = plane.survey(given(text).objective(), points=21).convexity
+        assert found.convex, (text, found)
 
 
 @pytest.mark.parametrize("text", ["dist", "dist:temperature=4", "{ce: 0.1, dist: 1.0}", "pld:standardize=both"])
@@ -135,7 +145,7 @@ def test_planes_that_cannot_be() -> None:
         with pytest.raises(InputError) as error:
             LogitSlice.random(**options)  # type: ignore[arg-type]
         assert str(error.value) == sentence
-    with pytest.raises(InputError, match=r"^A grid needs at least 5 points a side, not 3\.$"):
+    with pytest.raises(InputError, match=r"^A grid needs at least 5 points a side and at most 1001, not 3\.$"):
         survey(saddle, 1.0, points=3)
     with pytest.raises(InputError, match=r"^The loss is not finite everywhere on this plane; take a smaller radius\.$"):
         survey(lambda p: p[:, 0].log(), 1.0)

@@ -47,11 +47,28 @@ def test_the_papers_three_are_drawn_measured_and_written(tmp_path: Path, capsys:
     assert len(rows) == 3 * 15 * 15
     assert {row["loss"] for row in rows} == {"DIST", "KD", "PLD"}
     with (tmp_path / "landscape-convexity.csv").open() as file:
-        assert [row["convex"] for row in csv.DictReader(file)] == ["False", "True", "True"]
+        figures = list(csv.DictReader(file))
+    assert [row["convex"] for row in figures] == ["False", "True", "True"]
+    # The corners of the eigenvalues' picture are lower than its middle, for the convex ones and for DIST.
+    assert all(float(row["in_the_middle"]) > float(row["smallest_eigenvalue"]) for row in figures)
     assert (tmp_path / "landscape.png").read_bytes().startswith(b"\x89PNG")
     drawn = (tmp_path / "landscape.svg").read_text()
-    assert all(f">{title}: " in drawn for title in ("DIST", "KD", "PLD"))
+    assert all(f">{words}<" in drawn for words in ("DIST", "KD", "PLD", "teacher", "lowest point", "loss", "α", "β"))
+    assert drawn.count(">convex here: smallest eigenvalue +") == 2
+    assert drawn.count(">not convex: smallest eigenvalue \N{MINUS SIGN}") == 1
+    assert (tmp_path / "landscape.png").stat().st_size < 300_000
     assert not re.search(r"<script|https?://(?!www\.w3\.org|purl\.org|creativecommons)", drawn)
+
+
+@pytest.mark.parametrize("arguments", [(), ("--temperatures", "2,1,0.5,0.1")])
+def test_the_page_shows_what_the_command_prints(
+    arguments: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "landscape.md").read_text()
+    code, out, _ = call(capsys, *arguments, "--out", str(tmp_path), "--no-picture")
+    assert code == 0
+    told, table, _ = out.split("\n\n")
+    assert f"```text\n{told}\n\n{table}\n" in page
 
 
 def test_temperatures_and_losses_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,6 +79,13 @@ def test_temperatures_and_losses_of_ones_own(tmp_path: Path, capsys: pytest.Capt
     code, out, _ = call(capsys, "dkd", "{ce: 0.1, kd: 0.9}", "--classes", "10", "--out", str(tmp_path), "--no-picture")
     assert code == 0
     assert "{ce: 0.1, kd: 0.9} " in out
+
+
+def test_what_rounding_hides_is_not_called_convex(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = call(capsys, "kd", "--norm", "1e9", "--out", str(tmp_path), "--points", "9", "--no-picture")
+    assert code == 0
+    assert "cannot be told" in out
+    assert "convex here" not in out
 
 
 def test_the_same_picture_is_the_same_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,6 +146,16 @@ def test_what_a_run_cannot_give_is_said(seed_folder: Path, tmp_path: Path, capsy
         (["--run", str(seed_folder)], f"{seed_folder} has 6 students; say which with --student: CE, KD, DIST"),
         (["--run", str(seed_folder), "--student", "KDD"], f"{seed_folder} has no student 'KDD'; did you mean 'KD'?"),
         (["--run", str(tmp_path), "--student", "KD"], f"{tmp_path / 'run.json'} is missing"),
+        (
+            ["--run", str(seed_folder.parent), "--student", "KD"],
+            f"{seed_folder.parent} is no run folder; it holds 1. Name one of them, such as {seed_folder}.\n",
+        ),
+        (
+            ["--run", str(seed_folder.parent / "seed"), "--student", "KD"],
+            f"There is no run folder {seed_folder.parent / 'seed'}; did you mean {seed_folder}?\n",
+        ),
+        (["--run", str(tmp_path / "no")], f"There is no run folder {tmp_path / 'no'}.\n"),
+        (["--points", "2000"], "A grid needs at least 5 points a side and at most 1001, not 2000.\n"),
         (["--run", str(seed_folder), "--student", "KD", "--pictures", "0"], "There are 719 test pictures; take 1 to"),
     ):
         code, _, err = call(capsys, *arguments, "--out", str(tmp_path / "out"))

@@ -79,6 +79,12 @@ def test_runs_that_say_nothing_and_formats_that_are_not(
     code, _, err = call(capsys, "align", str(tmp_path))
     assert code == 2
     assert f"No finished run in {tmp_path} says how alike student and teacher are" in err
+    one = f"{demo / '150-labels' / 'seed-0'}:KD"
+    code, _, err = call(capsys, "align", one)
+    assert code == 2
+    assert err == f"{one} is one network; name another one to compare it with, or a folder of runs alone.\n"
+    code, _, err = call(capsys, "align", str(tmp_path / "nothing"))
+    assert err == f"There is no run folder {tmp_path / 'nothing'}.\n"
     code, _, err = call(capsys, "align", str(demo), "--format", "tex")
     assert code == 2
     assert err.startswith("There is no format 'tex'; did you mean 'text'?")

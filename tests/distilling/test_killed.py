@@ -1,4 +1,4 @@
-"""A distillation that is killed, pre-empted or interrupted loses nothing that was saved, and ends with the same bits."""
+"""A distillation that is killed, pre-empted or stopped loses nothing that was saved, and ends with the same bits."""
 
 from __future__ import annotations
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import plackett
 from plackett.errors import InputError
-from plackett.experiments.statistics import Finding, paired, signed, summary, t_cdf, t_quantile
+from plackett.experiments.statistics import Finding, median, paired, signed, summary, t_cdf, t_quantile
 
 # Two-sided 95 % and 99 % points of Student's t, as printed in tables.
 TABLE = {
@@ -40,6 +43,34 @@ def test_summary_by_hand() -> None:
     found = summary([2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0])  # squares of deviations sum to 32
     assert (found.n, found.mean) == (8, 5.0)
     assert found.std == pytest.approx(math.sqrt(32 / 7))
+
+
+ROOMS = ("experiments", "report", "cli", "analysis")
+
+
+def test_means_spreads_and_medians_are_computed_in_one_place() -> None:
+    """Figures of several runs come from `statistics` alone; what is counted within one network's pictures does not."""
+    source = Path(plackett.__file__).parent
+    second = re.compile(
+        r"(?<!/)/ len\((?!t\))|\)\[len\(|^(?:import|from) statistics|\.std\(|\.var\(|stdev|nanmean|fsum"
+    )
+    found = [
+        f"{path.relative_to(source)}:{number}: {line.strip()}"
+        for room in ROOMS
+        for path in (source / room).rglob("*.py")
+        if path.name != "statistics.py"
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if second.search(line)
+    ]
+    assert not found, found
+    assert second.search("    return sum(values) / len(values)")
+    assert second.search("    return sorted(times)[len(times) // 2]")
+
+
+def test_the_median_of_an_even_number_lies_between_the_middle_two() -> None:
+    assert median([4.0, 1.0, 3.0, 2.0]) == 2.5
+    with pytest.raises(InputError, match="There are no figures to summarise"):
+        median([])
 
 
 def test_one_figure_has_no_spread() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from plackett.errors import InputError
-from plackett.experiments import recipes, sweep, sweep_table
-from plackett.experiments.cells import Cell
+from plackett.experiments import plain, recipes, sweep, sweep_table
+from plackett.experiments.cells import Cell, read
 from plackett.experiments.recipes import SHIPPED, SWEEPS, Recipe
 from plackett.objectives import Objective
 
@@ -71,6 +72,7 @@ def test_a_rate_of_its_own_stays_in_the_cohort_and_epochs_do_not() -> None:
     (("training.epochs=5",), "A sweep over training alone needs methods: name them with --methods."),
     (("objective.kd.temperature=1", "objective.kd.temperature=2"), "A key is given twice; put all its values behind"),
     (("objective.kd.temperature=1,,2",), "The values of 'objective.kd.temperature=1,,2' must be words or numbers"),
+    (("objective.kd.temperature=1..4",), "The values of 'objective.kd.temperature=1..4' are a range; a sweep"),
     (("objective.kd.ce_weight=1.5",), "ce_weight lies between 0 and 1, not at 1.5: the rest is the method's own"),
     (("objective.ce.ce_weight=0.5",), "The method 'ce' is cross-entropy alone, so ce_weight has nothing to share"),
     (("objective.kd.learning_rate=0",), "The sweep sets methods.kd-learning_rate=0.learning_rate to 0: Input should"),
@@ -98,6 +100,22 @@ def test_every_shipped_sweep_says_what_it_claims_and_can_be_built(name: str) -> 
         made = sweep.plan(recipe, keys, recipe.sweep.methods)
         for point in made.points:
             Objective(point.recipe.terms(point.method, recipe.default_pairs[0]))
+
+
+@pytest.mark.parametrize("kind", SWEEPS)
+def test_the_committed_sweeps_of_digits_are_those_of_their_cells(kind: str) -> None:
+    """`results/digits` has the cells, the tables made of them, and the page shows one of these."""
+    root = Path(__file__).parents[2]
+    recipe = recipes.read(f"digits-{kind}")
+    assert recipe.sweep is not None
+    made = sweep.plan(recipe, recipe.sweep.keys, recipe.sweep.methods)
+    held = read([root / "results" / "digits" / "cells.jsonl"]).values()
+    swept = sweep_table.gather(made, held, "mlp")
+    assert {line.of.n for line in swept.lines if line.of} == {5}
+    table = plain.comma_separated(sweep_table.csv_rows(recipe.name, [swept]))
+    assert (root / "results" / "digits" / f"digits-{kind}.csv").read_text() == table
+    if kind == "tau":
+        assert sweep_table.text(swept, made.title) in (root / "docs" / "sweep.md").read_text()
 
 
 def test_a_recipe_that_extends_nothing_known() -> None:

@@ -181,6 +181,20 @@ def test_given_searches_replace_the_usual_of_their_method() -> None:
     assert search.own_values(DIGITS, "pld", {"temperature": search.Range(1, 2)}) is None
 
 
+@pytest.mark.parametrize(("given", "sentence"), [
+    ("objective.kd.tmeperature=1..2", "Objective term 'kd' has no option 'tmeperature'; did you mean 'temperature'?"),
+    ("objective.kd.temperature=-2..2", "kd: temperature must be above 0 and finite, not -2.0; 1 leaves the logits as"),
+    ("objective.kd.divergence=forward,foo", "kd: unknown divergence 'foo'; choices: forward, js, reverse."),
+])  # fmt: skip
+def test_what_an_objective_does_not_take_is_said_before_the_teacher_is_trained(
+    tmp_path: Path, given: str, sentence: str
+) -> None:
+    with pytest.raises(InputError) as error:
+        tune.run(order(tmp_path, spaces=search.spaces(DIGITS, ["kd"], [given])))
+    assert str(error.value).startswith(sentence)
+    assert not (tmp_path / "teachers").exists()
+
+
 def test_another_search_in_the_same_folder_is_refused(done: Path) -> None:
     with pytest.raises(InputError, match=r"trials\.db was made by another configuration: space\.ce_weight was "):
         tune.run(order(done, spaces=search.spaces(DIGITS, ["kd"], ["objective.kd.temperature=1..2"])))

@@ -7,13 +7,16 @@ import json
 import re
 import shutil
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from plackett.experiments.records import METRICS, RESULTS, RUN, write_json
 from plackett.experiments.transfer import COSTS
 from plackett.report import write
-from tests.experiments.runs import write_run
+from tests.experiments.runs import record, write_run
 from tests.report.kept import keep
 from tests.report.test_report import KEPT
 
@@ -54,6 +57,53 @@ def test_no_console_errors_and_every_section_present(page: Path, tmp_path: Path)
     # Of a comparison: dots, differences, 3 curves, 3 losses, who is right, 3 of reliability, 3 matrices, 2 trade-offs.
     assert run.stdout.count("<svg") == 2 * (1 + 1 + 3 + 3 + 1 + 3 + 3 + 2) + 2
     assert run.stdout.count("<img") == 2 * 5
+
+
+def one_run(folder: Path) -> None:
+    keep(write_run(folder / "r", 0, {"CE": 0.8, "PLD": 0.9}), ["CE", "PLD"])
+
+
+def no_teacher(folder: Path) -> None:
+    run = write_run(folder / "r", 0, {"CE": 0.8})
+    write_json(run / RUN, record(0, ["CE"]).model_copy(update={"teacher": None}))
+    keep(run, ["CE"], teacher=False)
+
+
+def fifty_runs(folder: Path) -> None:
+    for seed in range(50):
+        accuracies = {f"method {i}": 0.8 + i / 50 + seed / 999 for i in range(6)}
+        keep(write_run(folder / f"{seed}", seed, accuracies), list(accuracies))
+
+
+def half_finished(folder: Path) -> None:
+    one_run(folder)
+    later = write_run(folder / "later", 1, {"CE": 0.8, "PLD": 0.9})
+    (later / RESULTS).unlink()
+
+
+def broken(folder: Path) -> None:
+    run = write_run(folder / "r", 0, {"CE": 0.8})
+    for name in (RUN, METRICS, RESULTS):
+        (run / name).write_text("{<script>alert(1)</script>")
+
+
+@pytest.mark.parametrize("made", [one_run, no_teacher, fifty_runs, half_finished, broken])
+def test_every_kind_of_report_opens_without_complaint_and_without_a_network(
+    made: Callable[[Path], None], tmp_path: Path
+) -> None:
+    (tmp_path / "runs").mkdir()
+    made(tmp_path / "runs")
+    begun = time.process_time()
+    page = write(tmp_path / "runs")
+    assert time.process_time() - begun < 10
+    assert page.stat().st_size < 5 << 20
+    run = browse(page, tmp_path / "profile", f"--log-net-log={tmp_path / 'log.json'}", "--dump-dom")
+    assert "CONSOLE" not in run.stderr, run.stderr
+    sections = re.findall(r'<section id="(\w+)"', run.stdout)
+    assert sections[0] == "verdict"
+    assert ("problems" in sections) == (made in (half_finished, broken))
+    asked = set(re.findall(r"https?://([\w.-]+)", (tmp_path / "log.json").read_text()))
+    assert not {host for host in asked if not re.search(r"\b(google|googleapis|gstatic)\.com$", host)}
 
 
 def probed(page: Path, tmp_path: Path, script: str, *flags: str) -> str:

@@ -176,13 +176,44 @@ def test_one_seed_says_so(tmp_path: Path) -> None:
 
 
 def test_fifty_runs_take_less_than_ten_seconds_and_five_megabytes(tmp_path: Path) -> None:
+    """With all that a run keeps: predictions of 1,000 pictures, what was transferred, costs, pictures."""
     methods = {f"method {i}": 0.5 + i / 100 for i in range(6)}
     for seed in range(50):
-        write_run(tmp_path / f"{seed:02d}", seed, methods, epochs=60)
+        keep(write_run(tmp_path / f"{seed:02d}", seed, methods, epochs=60), list(methods), pictures=1000, side=32)
     begun = time.process_time()
     path = write(tmp_path)
     assert time.process_time() - begun < 10
     assert path.stat().st_size < 5 << 20
+    assert [i for i in Page(path.read_text()).ids() if i in KEPT] == KEPT
+
+
+def test_every_plot_and_table_lies_beside_the_page(tmp_path: Path) -> None:
+    path = write(runs(tmp_path))
+    beside = path.with_name("report-files")
+    plots = [path.stem for path in beside.glob("*.svg")]
+    assert len(plots) == Page(path.read_text()).tags.count("svg")
+    assert all((beside / f"{plot}.png").read_bytes().startswith(b"\x89PNG") for plot in plots)
+    tables = {path.name.split("-")[0] for path in beside.glob("*.csv")}
+    shown = {"verdict", "comparison", "training", "teacher", "transfer", "calibration", "mistakes", "tradeoff", "cost"}
+    assert tables == {*shown, "reproduce"}
+
+
+def test_the_report_says_how_the_runs_were_made_and_what_each_method_minimises(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "r", 0, {"CE": 0.8, "PLD": 0.9})
+    terms = {"CE": {"terms": {"ce": 1.0}}, "PLD": {"terms": {"pld": {"weight": 1.0, "temperature": 4.0}}}}
+    made = {"command": "plackett compare digits", "title": "Digits <b>", "config": {"methods": terms}}
+    write_json(folder / RUN, record(0, ["CE", "PLD"]).model_copy(update=made))
+    page = Page(render(read_study(tmp_path)))
+    assert {"plackett compare digits", "Digits <b>", "pld (temperature 4)"} <= set(page.texts)
+    assert not any("do not say by which command" in text for text in page.texts)
+
+
+@pytest.mark.parametrize(("spread", "said"), [(0.008, True), (0.0001, False)])
+def test_words_more_careful_than_their_interval_are_explained(tmp_path: Path, spread: float, said: bool) -> None:
+    for seed in range(5):
+        accuracies = dict.fromkeys(("CE", *"abcdefgh"), 0.8) | {"PLD": 0.82 + spread * (seed - 2)}
+        write_run(tmp_path / str(seed), seed, accuracies)
+    assert ("An interval stands for itself alone; the words allow" in render(read_study(tmp_path))) == said
 
 
 def test_the_same_runs_give_the_same_page(tmp_path: Path) -> None:

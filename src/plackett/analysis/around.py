@@ -15,7 +15,8 @@ from plackett.data import Pictures, cifar100, digits
 from plackett.errors import InputError, did_you_mean
 from plackett.evaluation import predict
 from plackett.experiments import predictions, weights
-from plackett.experiments.records import Run, read_run
+from plackett.experiments.records import Run, the_run
+from plackett.experiments.study import terms_of
 
 DIGITS = ("digits", "scikit-learn digits")
 ALIKE = 0.05  # logits kept in half precision, and computed in bfloat16 perhaps, against the same ones computed now
@@ -26,7 +27,7 @@ def around(folder: Path, student: str | None, pictures: int, seed: int = 0) -> t
 
     The pictures are evenly spaced test pictures: of these the run has kept what its teacher says.
     """
-    run = read_run(folder)
+    run = the_run(folder)
     name = _chosen(run, student)
     held = weights.read(folder, name)
     test = _test(run)
@@ -74,12 +75,9 @@ def _test(run: Run) -> Pictures:
 
 
 def _terms(run: Run, name: str) -> Mapping[str, Any]:
-    methods = run.record.config.get("methods", {})
-    said = methods.get(name)
-    if not isinstance(said, Mapping):
+    terms = terms_of(run, name)
+    if terms is None:
         raise InputError(f"{run.folder} does not say what {name!r} was trained by; name a loss.")
-    terms = said.get("terms", said)
-    assert isinstance(terms, Mapping)
     return terms
 
 

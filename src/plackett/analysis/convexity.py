@@ -19,6 +19,7 @@ Function = Callable[[Tensor], Tensor]  # points [M, 2] -> values [M]
 
 # How far below 0 an eigenvalue may lie, as a share of the largest one: what central differences get wrong.
 TRUNCATION = 1e-5
+MOST = 1001  # points along a side
 ROUNDING = 64  # units in the last place of the largest value: what summing over classes may get wrong
 
 
@@ -28,6 +29,7 @@ class Convexity:
 
     Args:
         smallest: the smallest eigenvalue of the Hessian over the grid, at the point `where`; `largest` the largest.
+        middle: the smaller eigenvalue in the middle of the grid.
         eigenvalue_tolerance: what is no less than minus this counts as 0.
         segments: how many were drawn, of which `violating` have a middle above the mean of their ends.
         worst: by how much the worst middle lies above, where one does; 0 else.
@@ -36,6 +38,7 @@ class Convexity:
 
     smallest: float
     where: tuple[float, float]
+    middle: float
     largest: float
     eigenvalue_tolerance: float
     segments: int
@@ -46,6 +49,11 @@ class Convexity:
     @property
     def share(self) -> float:
         return self.violating / self.segments
+
+    @property
+    def told(self) -> bool:
+        """Whether what differences get wrong is smaller than what they are to find."""
+        return self.eigenvalue_tolerance < max(self.largest, -self.smallest)
 
     @property
     def convex(self) -> bool:
@@ -92,8 +100,8 @@ def survey(
     >>> survey(lambda points: points.cos().sum(-1), 1.0, points=11).convexity.share
     1.0
     """
-    if points < 5:
-        raise InputError(f"A grid needs at least 5 points a side, not {points}.")
+    if not 5 <= points <= MOST:
+        raise InputError(f"A grid needs at least 5 points a side and at most {MOST}, not {points}.")
     if not radius > 0:
         raise InputError(f"A landscape reaches so far in each direction: a number above 0, not {radius:g}.")
     if segments < 1:
@@ -119,6 +127,7 @@ def survey(
     convexity = Convexity(
         smallest=float(low.min()),
         where=_at(low.argmin(), axis),
+        middle=float(low[points // 2, points // 2]),
         largest=float(high.max()),
         eigenvalue_tolerance=TRUNCATION * largest + 4 * rounding / step**2,
         segments=segments,

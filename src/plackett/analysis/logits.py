@@ -13,6 +13,7 @@ from plackett.errors import InputError
 from plackett.objectives import Objective
 
 _AT_ONCE = 2_000_000  # logits that are evaluated together
+_STEP = 0.005  # the softmax bends on the scale of a logit, however long the teacher is
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,8 @@ class LogitSlice:
     def survey(self, objective: Objective, *, points: int = 51, segments: int = 20_000) -> Surface:
         """Over [-5 |t|, 5 |t|]^2."""
         radius = 5 * float(self.teacher.norm())
-        return survey(self.function(objective), radius, points=points, step=radius / 1000, segments=segments)
+        step = min(radius / 1000, _STEP)
+        return survey(self.function(objective), radius, points=points, step=step, segments=segments)
 
 
 def orthonormal(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:

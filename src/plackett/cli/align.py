@@ -50,6 +50,8 @@ def _of_two(first: str, second: str, form: str) -> str:
 
 
 def _of_runs(folder: Path, form: str) -> list[str]:
+    if not folder.is_dir() and (folder.is_file() or Path(str(folder).rpartition(":")[0] or folder).exists()):
+        raise InputError(f"{folder} is one network; name another one to compare it with, or a folder of runs alone.")
     from plackett.experiments.study import read_study
     from plackett.experiments.transfer import gather
 

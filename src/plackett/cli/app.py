@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 import typer.main
@@ -33,6 +33,7 @@ from plackett.cli import (
 )
 from plackett.cli.letters import SPELL
 from plackett.cli.stopped import Stopped
+from plackett.cli.typed import remember
 from plackett.errors import PlackettError
 
 FAILED = 2
@@ -103,9 +104,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(arguments: list[str], debug: bool) -> int:
+    remember(arguments)
     try:
         command = typer.main.get_command(app)
         # Not `app()`, whose standalone mode and the other one both take closed pipes and Ctrl-C into their own hands.
+        _take_brackets_as_written(command)
         with command.make_context("plackett", arguments) as context:
             command.invoke(context)
         return 0
@@ -131,6 +134,14 @@ def _run(arguments: list[str], debug: bool) -> int:
         stop = "" if words.endswith((".", "?", "!")) else "."
         asked = getattr(getattr(error, "ctx", None), "command_path", "plackett")
         return _say(f"{words}{stop} See {asked} --help.", getattr(error, "exit_code", FAILED))
+
+
+def _take_brackets_as_written(command: Any) -> None:
+    """Help is read as rich's markup, which would swallow "[default: the recipe's]" as a tag that it does not know."""
+    for each in (command, *getattr(command, "commands", {}).values()):
+        for parameter in each.params:
+            if text := getattr(parameter, "help", None):
+                parameter.help = text.replace("[", "\\[")
 
 
 def _leave_the_pipe() -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ from plackett.cli.check import shown
 from plackett.cli.letters import spell
 from plackett.cli.reproduce import DeviceOption, MinutesOption, TensorBoardOption
 from plackett.cli.stopped import Stopped, at_once, softly
+from plackett.cli.typed import typed
 from plackett.errors import InputError
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _run(asked: Asked, folder: Path, options: dict[str, Any], *, report: bool) -
             say(f"\n{shown(findings)}\n")
 
         pause = Pause()
-        order = Order(asked, folder, command=_typed(), pause=pause, limit=limit, **options)
+        order = Order(asked, folder, command=typed(), pause=pause, limit=limit, **options)
         with softly(pause) as how:
             try:
                 kept = distil(order, Telling(bar.tell, say), show)
@@ -166,11 +166,3 @@ def _called(data: str) -> str:
     """A folder's name for these pictures."""
     name = Path(data.partition(":")[2] or data).name
     return name.removesuffix(".zip") or "distill"
-
-
-def _typed() -> str:
-    """As it was typed, also where the locale cannot read it."""
-    return os.fsencode(shlex.join(["plackett", *sys.argv[1:]])).decode("utf-8", "replace")
-
-
-__all__ = ["Stopped", "distill"]

@@ -114,8 +114,8 @@ def _leave(
         from plackett.report import surfaces
 
         shown = [
-            surfaces.Shown(title, tables.note(surface), *surface.numpy(), surface.lowest)
+            surfaces.Shown(title, tables.caption(surface), *surface.numpy(), surface.lowest)
             for title, surface in zip(titles, found, strict=True)
         ]
-        paths += surfaces.draw(shown, out / safe)
+        paths += surfaces.draw(shown, out / safe, middle="teacher" if verdict else "as trained")
     print(f"Written: {', '.join(map(str, paths))}")

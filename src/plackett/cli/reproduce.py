@@ -9,6 +9,7 @@ import typer
 
 from plackett.cli import choices, ready
 from plackett.cli.stopped import Stopped, at_once
+from plackett.cli.typed import typed
 from plackett.errors import InputError
 
 PairsOption = Annotated[str | None, typer.Option("--pair", help="Which pairs, with commas between them.")]
@@ -139,6 +140,7 @@ def carry_out(
             per_cohort=per_cohort,
             tensorboard=tensorboard,
             limit=limit,
+            command=typed(),
         )
 
         def watch(progress: experiment.Progress) -> None:

@@ -26,6 +26,7 @@ from plackett.cli.reproduce import (
     TrainTeacherOption,
 )
 from plackett.cli.stopped import Stopped, at_once
+from plackett.cli.typed import typed
 
 
 def sweep(
@@ -100,6 +101,7 @@ def sweep(
                 train_teacher=train_teacher or (teacher is None and (smoke or one.data == "digits")),
                 per_cohort=per_cohort,
                 limit=limit,
+                command=typed(),
             )
             prefix = f"{place + 1} of {len(plan.recipes)}: " if len(plan.recipes) > 1 else ""
 

@@ -297,6 +297,7 @@ def _record(work: Work, seed: int, methods: Methods) -> RunRecord:
     config = {**_config(work, seed, methods), "threads": torch.get_num_threads(), "workers": work.workers}
     return RunRecord(
         name=title(asked),
+        command=work.order.command,
         group=title(asked),
         status="running",
         seed=seed,

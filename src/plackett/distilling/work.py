@@ -51,7 +51,7 @@ class Order:
 
     asked: Asked
     out: Path
-    command: str = "plackett distill"
+    command: str = ""
     device: str | None = None
     workers: int | None = None
     trust: bool = False

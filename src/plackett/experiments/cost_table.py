@@ -18,7 +18,7 @@ from plackett.experiments import plain
 from plackett.experiments.cells import Cell
 from plackett.experiments.recipes import shipped
 from plackett.experiments.records import RUN, find_runs, read_run
-from plackett.experiments.statistics import Summary, summary
+from plackett.experiments.statistics import Summary, median, summary
 from plackett.experiments.transfer import COSTS, Costs, read
 
 COLUMNS = (
@@ -116,6 +116,7 @@ def _table(recipe: str, pair: str, device: str, held: Sequence[Held], base: str)
         epochs = {each.cell.epochs for each in group}
         comparable = members == 1 and base in alone and len(epochs) == 1
         paper_minutes = theirs.get(method)
+        latencies = [c.latency[method].median_ms for c in costs if method in c.latency]
         lines.append(
             Line(
                 method,
@@ -124,7 +125,7 @@ def _table(recipe: str, pair: str, device: str, held: Sequence[Held], base: str)
                 max(epochs),
                 alone[method] / alone[base] if comparable and alone[base] > 0 else None,
                 (max(c.peak_mib for c in costs), costs[0].peak_of) if costs else None,
-                _middle([c.latency[method].median_ms for c in costs if method in c.latency]),
+                median(latencies) if latencies else None,
                 next((c.parameters[method] for c in costs if method in c.parameters), None),
                 paper_minutes,
                 paper_minutes / theirs["ce"] if paper_minutes is not None else None,
@@ -135,10 +136,6 @@ def _table(recipe: str, pair: str, device: str, held: Sequence[Held], base: str)
 
 def _seconds(group: Sequence[Held]) -> Summary:
     return summary([each.cell.seconds for each in group if each.cell.seconds is not None])
-
-
-def _middle(values: Sequence[float]) -> float | None:
-    return sorted(values)[len(values) // 2] if values else None
 
 
 def text(table: Table, form: str = "text") -> str:

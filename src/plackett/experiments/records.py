@@ -61,10 +61,15 @@ class TeacherRecord(Document):
 
 
 class RunRecord(Document):
-    """One cohort. `group` names what its seeds have in common, so that seeds can be gathered again."""
+    """One cohort. `group` names what its seeds have in common, so that seeds can be gathered again.
+
+    `title` is what people read for `name`; `command` is what was typed, empty where no command made it.
+    """
 
     schema_version: int = SCHEMA
     name: str
+    title: str = ""
+    command: str = ""
     group: str
     status: Status
     message: str | None = None
@@ -190,6 +195,17 @@ def read_run(folder: Path) -> Run:
         results = found
         problems += [*results.stopped.values(), *results.warnings]
     return Run(folder=folder, record=record, metrics=metrics, results=results, problems=problems)
+
+
+def the_run(folder: Path) -> Run:
+    """The run in just this folder, for what is about one run."""
+    if not folder.is_dir():
+        near = sorted(path.name for path in folder.parent.glob(f"{folder.name}*") if (path / RUN).exists())
+        meant = f"; did you mean {folder.parent / near[0]}?" if near else "."
+        raise InputError(f"There is no run folder {folder}{meant}")
+    if not (folder / RUN).exists() and (below := sorted(path.parent for path in folder.rglob(RUN))):
+        raise InputError(f"{folder} is no run folder; it holds {len(below)}. Name one of them, such as {below[0]}.")
+    return read_run(folder)
 
 
 def find_runs(*roots: Path) -> list[Path]:

@@ -51,6 +51,7 @@ class Order:
         per_cohort: at most so many students at a time, for memory and for smaller checkpoints.
         tensorboard: write every epoch for TensorBoard too.
         limit: how long it may all take; `OutOfTime` ends it, with what is done saved.
+        command: what was typed, for the run folders to keep.
     """
 
     recipe: Recipe
@@ -67,6 +68,7 @@ class Order:
     per_cohort: int | None = None
     tensorboard: bool = False
     limit: Limit = field(default_factory=Limit)
+    command: str = ""
 
     def __post_init__(self) -> None:
         if not self.seeds or min(self.seeds) < 0:
@@ -314,6 +316,8 @@ def _record(
     task, recipe = work.task, work.order.recipe
     return RunRecord(
         name=recipe.name,
+        title=recipe.title,
+        command=work.order.command,
         group=pair,
         status="running",
         seed=seed,

@@ -114,6 +114,17 @@ def summary(values: Sequence[float]) -> Summary:
     return Summary(n, mean, math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1)))
 
 
+def median(values: Sequence[float]) -> float:
+    """
+    >>> median([3.0, 1.0, 2.0]), median([1.0, 4.0])
+    (2.0, 2.5)
+    """
+    if not values:
+        raise InputError("There are no figures to summarise.")
+    ordered, middle = sorted(values), len(values) // 2
+    return ordered[middle] if len(values) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
 def interval(
     values: Sequence[float], level: float = 0.95, resolution: float | None = None
 ) -> tuple[float, float] | None:

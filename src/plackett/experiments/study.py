@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from plackett.errors import InputError
 from plackett.experiments.records import METRICS, RESULTS, RUN, SCHEMA, Document, Run, read_document, read_run
@@ -87,11 +87,17 @@ def survey(*folders: Path) -> Study:
 def is_plain(method: str, runs: Sequence[Run]) -> bool:
     """Whether a method is cross-entropy alone, which no teacher takes part in."""
     for run in runs:
-        terms = run.record.config.get("methods", {}).get(method) if isinstance(run.record.config, dict) else None
-        terms = terms.get("terms", terms) if isinstance(terms, dict) else None
-        if isinstance(terms, dict):
+        if (terms := terms_of(run, method)) is not None:
             return set(terms) == {"ce"}
     return method.casefold() == "ce"
+
+
+def terms_of(run: Run, method: str) -> Mapping[str, Any] | None:
+    """What a student was trained by, as `Objective` takes it; None where the run does not say."""
+    methods = run.record.config.get("methods")
+    said = methods.get(method) if isinstance(methods, Mapping) else None
+    said = said.get("terms", said) if isinstance(said, Mapping) else None
+    return said if isinstance(said, Mapping) else None
 
 
 def baseline(runs: Sequence[Run], wanted: str = "") -> str:
@@ -185,12 +191,13 @@ def _record(parts: Sequence[_Part], cases: list[CaseRecord], runs: Sequence[Run]
     if len(parts) == 1 and written:
         return written[0]
     titles = list(dict.fromkeys([record.title for record in written] or [_title(runs)]))
+    commands = [*(record.command for record in written), *(run.record.command for run in runs)]
     seconds = [record.seconds for record in written if record.seconds is not None]
     return StudyRecord(
         name=_above([part.folder for part in parts]).resolve().name,
         title=titles[0] if len(titles) == 1 else f"{len(titles)} experiments: {'; '.join(titles[:3])}",
         question=written[0].question if len({record.question for record in written}) == 1 else "",
-        command="\n".join(dict.fromkeys(record.command for record in written if record.command)),
+        command="\n".join(dict.fromkeys(command for command in commands if command)),
         status="finished",
         baseline=baseline(runs, written[0].baseline if written else ""),
         cases=cases,
@@ -202,8 +209,19 @@ def _record(parts: Sequence[_Part], cases: list[CaseRecord], runs: Sequence[Run]
 def _title(runs: Sequence[Run]) -> str:
     if not runs:
         return "Runs that cannot be read"
-    names = list(dict.fromkeys(run.record.name for run in runs))
+    names = list(dict.fromkeys(run.record.title or run.record.name for run in runs))
     return names[0] if len(names) == 1 else f"{', '.join(names[:3])}{' and more' if len(names) > 3 else ''}"
 
 
-__all__ = ["RUN", "STUDY", "CaseRecord", "Study", "StudyRecord", "baseline", "is_plain", "read_study", "survey"]
+__all__ = [
+    "RUN",
+    "STUDY",
+    "CaseRecord",
+    "Study",
+    "StudyRecord",
+    "baseline",
+    "is_plain",
+    "read_study",
+    "survey",
+    "terms_of",
+]

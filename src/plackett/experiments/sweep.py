@@ -138,6 +138,10 @@ def values_of(text: str, said: str) -> list[Any]:
         values = [None if each.strip() == "none" else yaml.safe_load(each) for each in said.split(",")]
     except yaml.YAMLError as error:
         raise InputError(f"The values of {text!r} are not understood: {' '.join(str(error).split())}.") from error
+    if any(".." in each for each in said.split(",")):
+        raise InputError(
+            f"The values of {text!r} are a range; a sweep takes each one with a comma, plackett tune ranges."
+        )
     if any(isinstance(value, list | dict) for value in values) or any(not each.strip() for each in said.split(",")):
         raise InputError(f"The values of {text!r} must be words or numbers with commas between them.")
     return values

@@ -77,6 +77,7 @@ def run(
     order.out.mkdir(parents=True, exist_ok=True)
     storage = optuna.storages.RDBStorage(f"sqlite:///{order.out / TRIALS}")
     studies = {m: _study(optuna, storage, order, m, task) for m in order.spaces}
+    _check(order, task)
     teacher = _teacher(order, task, lambda said, done: watch(said, 0, 1))
     begun, total = time.monotonic(), order.trials * len(studies)
 
@@ -238,6 +239,14 @@ def _round(
         for name, logits in said.items():
             sums[name] += accuracy(logits, task.targets) / order.seeds
     return sums
+
+
+def _check(order: Order, task: Task) -> None:
+    """An option or a value that its objective does not take is said before anything is trained."""
+    for method, space in order.spaces.items():
+        for option, within in space.items():
+            for value in within.values or (within.low, within.high):
+                Objective(_said(order, method, {option: value}, _taps(order, task))[0])
 
 
 def _said(

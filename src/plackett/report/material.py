@@ -11,6 +11,7 @@ from plackett.errors import InputError
 from plackett.experiments import predictions, transfer
 from plackett.experiments.predictions import PREDICTIONS, Array
 from plackett.experiments.records import Document, Run, TeacherRecord
+from plackett.experiments.statistics import median
 from plackett.experiments.study import Study, baseline, is_plain
 from plackett.experiments.tables import Row, rows
 from plackett.experiments.transfer import COSTS, TRANSFER, Alignment, Costs, Transfer
@@ -65,8 +66,8 @@ class Case:
     def latency(self, method: str | None) -> float | None:
         """Median of the runs' medians in ms, None being the teacher's."""
         found = [costs.teacher_latency if method is None else costs.latency.get(method) for _, costs in self.costs]
-        times = sorted(each.median_ms for each in found if each is not None)
-        return times[len(times) // 2] if times else None
+        times = [each.median_ms for each in found if each is not None]
+        return median(times) if times else None
 
     def parameters(self, method: str | None) -> int | None:
         if method is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plackett.experiments.records import CalibrationRecord
+from plackett.experiments.statistics import summary
 from plackett.report.colours import ACCENT, INK, MUTED
 from plackett.report.figures import Drawing, Plate, short
 
@@ -13,7 +14,7 @@ def diagram(title: str, name: str, records: Sequence[CalibrationRecord], *, teac
     """All seeds together; the paler a bar, the fewer its pictures."""
     bins = len(records[0].counts)
     total = max(1, sum(sum(record.counts) for record in records))
-    ece = sum(record.ece for record in records) / len(records)
+    ece = summary([record.ece for record in records]).mean
     with Drawing(2.3, 2.25, left=0.52, right=0.14) as drawing:
         axes = drawing.axes
         for i in range(bins):

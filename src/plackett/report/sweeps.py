@@ -12,6 +12,7 @@ from plackett.report.surfaces import STYLE, save
 # Okabe and Ito's, which the colour-blind tell apart; markers differ as well.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#000000")
 MARKERS = "osD^vP"
+_ACROSS = 4  # names in a row of the legend
 
 
 def draw(swept: Swept, out: Path) -> list[Path]:
@@ -44,10 +45,14 @@ def draw(swept: Swept, out: Path) -> list[Path]:
         axes.set_xticks(list(places.values()), list(places))
         axes.set_xlabel(swept.key)
         axes.set_ylabel("test accuracy, %")
-        axes.set_title(f"{swept.pair}: mean and 95 % interval")
+        rows = -(-len(swept.series) // _ACROSS)  # of the legend, which lies between title and axes: nothing is below it
+        axes.set_title(f"{swept.pair}: mean and 95 % interval", pad=6 + 14 * rows)
         axes.grid(axis="y", color="#dddddd", linewidth=0.6)
         axes.set_axisbelow(True)
-        axes.legend(frameon=False, fontsize=7.5)
+        axes.legend(
+            loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=_ACROSS, frameon=False, fontsize=7.5,
+            handletextpad=0.5, columnspacing=1.4, borderpad=0.2,
+        )  # fmt: skip
         return save(figure, out)
 
 

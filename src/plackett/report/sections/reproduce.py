@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from plackett.experiments.records import RESULTS, Run
+from plackett.experiments.study import terms_of
+from plackett.experiments.tables import methods
 from plackett.report.material import MOST_CASES, Material
 from plackett.report.tables import Cell, Table
 
@@ -31,8 +34,41 @@ def context(material: Material) -> dict[str, Any] | None:
             (title, record, json.dumps(record.config, indent=2, ensure_ascii=False))
             for title, record in first[:MOST_CASES]
         ],
+        "objectives": _objectives(material),
         "table": _table(material),
     }
+
+
+def _objectives(material: Material) -> Table | None:
+    """What the methods' names stand for."""
+    rows: list[list[Cell | str]] = []
+    for case in material.cases:
+        for method in methods(case.runs):
+            found = next((terms for run in case.runs if (terms := terms_of(run, method))), None)
+            if found is not None and [method, objective(found)] not in rows:
+                rows.append([method, objective(found)])
+    if not rows:
+        return None
+    return Table("objectives", "What each method minimises", ["method", "objective"], rows, words=(0, 1), dense=True)
+
+
+def objective(terms: Mapping[str, Any]) -> str:
+    """
+    >>> objective({"ce": 0.1, "kd": {"weight": 0.9, "temperature": 4.0}, "pld": {"label_weight": None}})
+    '0.1 ce + 0.9 kd (temperature 4) + pld'
+    """
+    return " + ".join(_term(name, said) for name, said in terms.items())
+
+
+def _term(name: str, said: Any) -> str:
+    options = dict(said) if isinstance(said, Mapping) else {"weight": said}
+    weight = _short(options.pop("weight", 1.0))
+    rest = ", ".join(f"{key} {_short(value)}" for key, value in options.items() if value is not None)
+    return f"{'' if weight == '1' else f'{weight} '}{name}{f' ({rest})' if rest else ''}"
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
 def _table(material: Material) -> Table:

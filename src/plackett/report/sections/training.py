@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from plackett.experiments.records import Run, StudentEpoch
+from plackett.experiments.statistics import summary
 from plackett.experiments.tables import methods
 from plackett.report.colours import ACCENT, MUTED, SERIES
 from plackett.report.figures import Drawing, Plate, short
@@ -184,4 +185,4 @@ def _percent(share: float | None) -> float | None:
 
 
 def _means(curve: Curve) -> list[float]:
-    return [sum(values) / len(values) for values in curve.values()]
+    return [summary(values).mean for values in curve.values()]

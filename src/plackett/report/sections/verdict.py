@@ -20,7 +20,16 @@ def context(material: Material) -> dict[str, Any]:
         {"title": case.title, "sentence": sentence(case), "table": _table(case) if case in material.shown else None}
         for case in material.cases
     ]
-    return {"cases": cases, "figures": _figures(material)}
+    return {"cases": cases, "figures": _figures(material), "careful": any(map(_careful, material.shown))}
+
+
+def _careful(case: Case) -> bool:
+    """Whether words and intervals of the table seem to disagree."""
+    return any(
+        row.finding is Finding.UNCLEAR and row.difference.n >= FEWEST and row.difference.finding is not row.finding
+        for row in case.distilled
+        if row.difference is not None
+    )
 
 
 def sentence(case: Case) -> str:
