@@ -13,7 +13,7 @@ if os.environ.get("TRITON_INTERPRET") == "1":
 
 from benchmarks.compiled import compiling_for_hopper, counted, launches
 
-NAMES = ["exact, 1000 bf16", "first 64 of 128256 bf16", "long, 32000 bf16", "times, 152064 bf16"]
+NAMES = ["exact, 1000 bf16", "first 64 of 128256 bf16", "long, 32000 bf16", "long, 9000 fp32", "times, 152064 bf16"]
 
 
 @pytest.mark.slow
@@ -31,6 +31,9 @@ def test_a_launch_compiles_and_fits(name: str) -> None:
         assert figures["stack bytes"] <= 2048, "far more is spilled than when this was last looked at"
         declared = kernel.asm["ptx"].count(".b8 plackett_words[")
         assert declared <= 1, "the buffer was declared twice, and its halves would not be one"
+        if kernel.metadata.name == "runs_kernel":
+            # Ten times as many where loads are laid out otherwise than `deal` expects them.
+            assert figures["shared"] < 500
         if kernel.metadata.name == "times_kernel":
             assert figures["16-byte load"] == figures["load"] - 1  # the other is the row's number
             assert figures["16-byte store"] == figures["store"]

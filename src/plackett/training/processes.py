@@ -77,7 +77,11 @@ class Processes:
         return values
 
     def any(self, said: bool, device: torch.device) -> bool:
-        """Whether one of them says so: what all must do together is not left to each one's clock."""
+        """Whether one of them says so: what all must do together is not left to each one's clock.
+
+        >>> Processes().any(True, torch.device("cpu"))
+        True
+        """
         if not self.several:
             return said
         return bool(self.added(torch.tensor(float(said), device=device)) > 0)
