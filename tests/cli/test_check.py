@@ -229,3 +229,17 @@ def test_no_val_folder_holds_a_tenth_out_and_says_so(
         "There are no validation pictures: 24 of the 240 training pictures, 10% of every class, are held out for it "
         "(always the same ones)."
     ]
+
+
+def test_the_page_shows_the_committed_findings() -> None:
+    from plackett.cli.check import shown
+
+    root = Path(__file__).parent.parent.parent
+    page, found = (root / "docs" / "check.md").read_text(), {}
+    for size in (128, 160):
+        file = root / "results" / "check" / f"efficientnet-lite2-{size}px.json"
+        found[size] = Findings.model_validate_json(file.read_text())
+    assert f"```text\n{shown(found[160])}\n```" in page
+    kept = found[128].through_student.top1
+    assert f"With `--student-sight size=128` the teacher keeps {100 * kept:.1f} %." in " ".join(page.split())
+    assert all(each.pictures == 1000 for each in found.values())

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from plackett.data import Batches, Pictures, Shift, derive, digits
+from plackett.data.normalise import Normalise
 from plackett.errors import InputError
 
 
@@ -97,3 +98,19 @@ def test_without_scikit_learn_the_sentence_says_what_to_install() -> None:
     code = "import sys; sys.modules['sklearn'] = None\nfrom plackett.data import digits\ndigits.load()"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "The data set of digits needs 'sklearn', which is not installed: pip install 'plackett[demo]'." in run.stderr
+
+
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+@pytest.mark.parametrize("shape", [(2, 3, 5, 4), (1, 1, 1, 1), (3, 3, 1, 7), (0, 3, 4, 4)])
+@pytest.mark.parametrize("kind", [torch.uint8, torch.float32])
+def test_pixels_are_normalised_to_the_bit_in_any_layout_and_left_as_they_are(
+    layout: torch.memory_format, shape: tuple[int, ...], kind: torch.dtype
+) -> None:
+    pixels = torch.randint(0, 256, shape, dtype=torch.uint8).to(kind).to(memory_format=layout)
+    before = pixels.clone()
+    normalise = Normalise((0.485, 0.456, 0.406)[: shape[1]], (0.229, 0.224, 0.225)[: shape[1]])
+    mean, std = normalise.constants("cpu")
+    made = normalise(pixels)
+    assert torch.equal(made, (before.float() - mean) / std)
+    assert made.stride() == before.float().stride()
+    assert torch.equal(pixels, before)

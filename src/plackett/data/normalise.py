@@ -36,8 +36,15 @@ class Normalise:
 
     @staticmethod
     def apply(pixels: Tensor, mean: Tensor, std: Tensor) -> Tensor:
-        # Two operations, each rounded once: the same bits on every device.
-        return (pixels.float() - mean) / std
+        # Two operations, each rounded once: the same bits on every device. In place, since memory that is new to the
+        # process costs a CPU more than the arithmetic does.
+        made = pixels.to(torch.float32, copy=True)
+        if made.device.type == "cpu" and made.is_contiguous(memory_format=torch.channels_last):
+            n, channels, height, width = made.shape
+            rows = made.permute(0, 2, 3, 1).view(n * height, width * channels)  # inner loops of a row, not of 3 values
+            rows.sub_(mean.flatten().repeat(width)).div_(std.flatten().repeat(width))
+            return made
+        return made.sub_(mean).div_(std)
 
     def pictures(self, pictures: Pictures) -> Pictures:
         """All of them at once, as for testing."""

@@ -104,12 +104,10 @@ def _said(runs: Sequence[Run], base: str, made: Sequence[Row]) -> list[str]:
     if len(made) < 2:
         ours = made[0].method if made else "the student"
         if is_plain(ours, runs):
-            return [
-                "That is the student on labels alone; name another objective beside it, such as --objective pld,ce."
-            ]
+            return []
         return [
-            f"What the teacher added is not known: train the same student on labels alone beside it "
-            f"(--objective {_typed(ours)},ce), which costs little, for they share the teacher and the pictures."
+            "What the teacher added is not known: train the same student on labels alone beside it "
+            f"(--objective {ours.casefold()},ce), which costs little, for they share the teacher and the pictures."
         ]
     if seeds < FEWEST:
         which = "one seed" if seeds == 1 else f"{seeds} seeds"
@@ -125,7 +123,3 @@ def _said(runs: Sequence[Run], base: str, made: Sequence[Row]) -> list[str]:
         words = opening.get(best.finding, "No clear difference")
         said.insert(0, f"{words}: {best.method} {best.difference.text(100)} points against {base}.")
     return said
-
-
-def _typed(method: str) -> str:
-    return method.casefold()
