@@ -13,7 +13,7 @@ from plackett.cli import choices, ready
 from plackett.cli.check import shown
 from plackett.cli.letters import spell
 from plackett.cli.reproduce import DeviceOption, MinutesOption, TensorBoardOption
-from plackett.cli.stopped import Stopped, at_once, softly
+from plackett.cli.stopped import at_once, softly
 from plackett.cli.typed import typed
 from plackett.errors import InputError
 
