@@ -27,6 +27,8 @@ def _block(path: pathlib.Path) -> str:
     figures = {(r["rows"], r["classes"], r["dtype"], r["loss"]): r for r in rows}
     losses = [name for name in LOSSES if any(r["loss"] == name for r in rows)]
     threads = f", {first['threads']} threads" if first["threads"] else ""
+    if first.get("clock") == "processor":
+        threads += ", **the processor's time of all threads** (others used the machine too)"
     calls = sorted({int(r["n"]) for r in rows})
     head = [
         f"{first['device']}{threads}, torch {first['torch']}, float logits from `3 * randn`, n = {calls[0]} to "
