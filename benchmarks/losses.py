@@ -3,8 +3,8 @@
 Everything of a shape is measured in one run, so that ratios compare like with like. "floor" is the share of what three
 passes over the logits (read the student's, read the teacher's, write the gradient) cost as a plain copy.
 
-On a CPU that others use too, `OMP_WAIT_POLICY=PASSIVE python -m benchmarks.losses --device cpu --clock processor` counts
-the processor's time of all threads instead of the wall's.
+On a CPU that others use too, `OMP_WAIT_POLICY=PASSIVE python -m benchmarks.losses --device cpu --clock processor`
+counts the processor's time of all threads instead of the wall's.
 """
 
 from __future__ import annotations
