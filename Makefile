@@ -9,7 +9,7 @@ demo: $(VENV)/.demo
 	$(BIN)/plackett demo
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

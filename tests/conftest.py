@@ -11,7 +11,7 @@ from hypothesis import settings
 from tests import cifar as slices
 
 # Two test processes on two cores would otherwise each start a thread a core for tensors of a few hundred numbers.
-torch.set_num_threads(min(2, os.cpu_count() or 1))
+torch.set_num_threads(1 if "PYTEST_XDIST_WORKER" in os.environ else min(2, os.cpu_count() or 1))
 settings.register_profile("plackett", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("plackett")
 

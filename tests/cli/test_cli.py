@@ -241,15 +241,15 @@ def test_the_demo_says_everything_in_its_order(tmp_path: Path) -> None:
         "Better and worse allow for comparing all methods of a table at once",
         "One split of the pictures and one teacher",
         "runs/demo/report.html",
-        "With your own data",
-        "these four lines",
+        "In a training loop of your own:",
         "plackett.PLDLoss(temperature=4.0)",
+        "With your own data, a folder a class:",
     ]
     place = 0
     for words in order:
         assert words in done.stdout[place:], words
         place = done.stdout.index(words, place)
-    assert done.stdout.endswith("\n" + textwrap.indent(demo.DROP_IN, "    ") + "\n")
+    assert done.stdout.endswith("\n" + textwrap.indent(demo.COMMAND, "    ") + "\n")
     assert len(demo.DROP_IN.splitlines()) == 4
     assert "\x1b" not in done.stdout
     assert all(line == line.rstrip() for line in done.stdout.splitlines())

@@ -10,10 +10,10 @@ from torch import nn
 
 from plackett.errors import InputError
 from plackett.evaluation.evaluated import quality
-from plackett.evaluation.intervals import wilson
 from plackett.evaluation.latency import latencies
 from plackett.evaluation.macs import macs
 from plackett.evaluation.memory import activation_bytes, weight_bytes
+from plackett.intervals import wilson
 from plackett.models import create
 
 

@@ -25,15 +25,17 @@ ALLOWANCE = (
     "Better and worse allow for comparing all methods of a table at once; an interval stands for itself alone. "
     "One split of the pictures and one teacher are behind all of it."
 )
-OWN_DATA = (
-    "With your own data: no command of this version trains on a folder of pictures yet. What one does with own data "
-    "in this version is to put these four lines into one's own training loop:"
-)
+OWN_LOOP = "In a training loop of your own:"
 DROP_IN = """\
 loss = plackett.PLDLoss(temperature=4.0)
 with torch.no_grad():
     teacher_logits = teacher(images)
 loss(student(images), teacher_logits, labels).backward()"""
+OWN_DATA = "With your own data, a folder a class:"
+COMMAND = """\
+plackett distill --data FOLDER --teacher timm:NAME --teacher-weights FILE \\
+                 --student timm:mobilenetv4_conv_small --objective pld,ce"""
+OWN = ((OWN_LOOP, DROP_IN), (OWN_DATA, COMMAND))
 
 
 def demo(
@@ -113,5 +115,5 @@ def _show(console: Console, study: Study, page: Path) -> None:
     say(console, *parts)
     seconds = f" ({record.seconds:.0f} s)" if record.seconds is not None else ""
     print(f"Report{seconds}: {page}\n")  # in one piece, however long: terminals make it a link
-    say(console, f"{OWN_DATA}\n")
-    print(textwrap.indent(DROP_IN, "    "))  # never folded: it is there to be copied
+    # What is there to be copied is never folded.
+    print("\n\n".join(f"{words}\n\n{textwrap.indent(lines, '    ')}" for words, lines in OWN))

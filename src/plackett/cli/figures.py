@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from plackett.evaluation.evaluated import Evaluated
-    from plackett.evaluation.intervals import Share
+    from plackett.intervals import Share
 
 
 class Row(NamedTuple):

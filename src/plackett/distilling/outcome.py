@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from plackett.evaluation.intervals import on_the_same, wilson
 from plackett.experiments import plain, predictions, transfer
 from plackett.experiments.predictions import PREDICTIONS
 from plackett.experiments.records import Run
@@ -16,6 +15,7 @@ from plackett.experiments.statistics import FEWEST, Finding, signed
 from plackett.experiments.study import is_plain, read_study
 from plackett.experiments.tables import Row, rows, verdict
 from plackett.experiments.transfer import COSTS, Costs
+from plackett.intervals import on_the_same, wilson
 
 
 class Outcome(NamedTuple):

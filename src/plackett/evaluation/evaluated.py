@@ -12,10 +12,10 @@ from torch import Tensor
 from plackett.data.sight import Sight
 from plackett.evaluation.accuracy import accuracy, agreement
 from plackett.evaluation.calibration import calibration
-from plackett.evaluation.intervals import Share, wilson
 from plackett.evaluation.latency import Latency, latencies
 from plackett.evaluation.macs import macs
 from plackett.evaluation.memory import activation_bytes, weight_bytes
+from plackett.intervals import Share, wilson
 from plackett.models.packed import Packed
 
 MIB = 2**20

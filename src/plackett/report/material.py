@@ -60,6 +60,16 @@ class Case:
         return next((row for row in self.rows if row.method == method), None)
 
     @property
+    def tested(self) -> str:
+        """What its last figures are of: "test", or "validation" where there were no others."""
+        return self.runs[0].record.data.tested if self.runs else "test"
+
+    @property
+    def watched(self) -> str:
+        """What students were tested on after each epoch."""
+        return self.runs[0].record.data.watched if self.runs else "test"
+
+    @property
     def classes(self) -> list[str]:
         return self.runs[0].record.data.classes if self.runs else []
 
@@ -83,6 +93,15 @@ class Material:
     study: Study
     cases: list[Case]
     problems: list[str]
+
+    @property
+    def tested(self) -> str:
+        """Of the first comparison, for what is said of all."""
+        return self.cases[0].tested if self.cases else "test"
+
+    @property
+    def watched(self) -> str:
+        return self.cases[0].watched if self.cases else "test"
 
     @property
     def shown(self) -> list[Case]:

@@ -36,7 +36,7 @@ def context(material: Material) -> dict[str, Any] | None:
 def _dots(case: Case) -> Plate:
     table = case.rows[:MOST_ROWS]
     plain = case.row(case.baseline)
-    with _Rows(table, "test accuracy, %") as drawing:
+    with _Rows(table, f"{case.tested} accuracy, %") as drawing:
         axes = drawing.axes
         if plain is not None:
             axes.axvline(100 * plain.accuracy.mean, color=MUTED, linewidth=1, linestyle=(0, (3, 3)), zorder=1)
@@ -144,7 +144,7 @@ def _table(case: Case, drawn: bool) -> Table:
         name=case.title,
         caption=case.title,
         columns=[
-            "method", "test accuracy, %", "n", f"difference to {case.baseline} [95 %]",
+            "method", f"{case.tested} accuracy, %", "n", f"difference to {case.baseline} [95 %]",
             "like the teacher, %", "ECE, %", "best epoch, %",
         ],
         rows=rows,

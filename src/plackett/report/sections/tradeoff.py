@@ -75,7 +75,7 @@ def _scatter(
         axes.margins(y=0.14)
         _ticks(axes, low, low * stretch)
         axes.set_xlabel(label)
-        axes.set_ylabel("test accuracy, %")
+        axes.set_ylabel("accuracy, %")
         _name(axes, known)
     said = "; ".join(f"{point.name} {point.accuracy:.1f} % at {value:,.6g}" for point, value in known)
     return drawing.plate(f"{what} {case.title}", f"{case.title}. Test accuracy against {label}: {said}.")

@@ -79,7 +79,7 @@ def _panel(case: Case, method: str, curve: Curve, plain: Curve | None, limits: t
     last = _means(curve)[-1]
     return drawing.plate(
         f"accuracy {case.title} {method}",
-        f"{case.title}. {method}: mean test accuracy {last:.1f} % after epoch {epochs[-1]}.",
+        f"{case.title}. {method}: mean {case.watched} accuracy {last:.1f} % after epoch {epochs[-1]}.",
     )
 
 

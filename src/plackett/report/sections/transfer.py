@@ -64,7 +64,7 @@ def _shares(case: Case) -> Plate:
         axes.set_ylim(len(labels) - 0.5, -0.5)
         axes.grid(axis="y", visible=False)
         axes.spines["left"].set_color(LINE)
-        axes.set_xlabel("test pictures that not both get right, %")
+        axes.set_xlabel(f"{case.tested} pictures that not both get right, %")
         axes.legend(
             loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0.3, handlelength=1, handleheight=0.9,
             columnspacing=1.4, handletextpad=0.5, borderpad=0, labelcolor=MUTED,
@@ -74,7 +74,7 @@ def _shares(case: Case) -> Plate:
         for name, values in means.items()
     )
     return drawing.plate(
-        f"who is right {case.title}", f"{case.title}. Who is right, percent of the test pictures: {said}."
+        f"who is right {case.title}", f"{case.title}. Who is right, percent of the {case.tested} pictures: {said}."
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from plackett.experiments.statistics import FEWEST, Finding
+from plackett.experiments.statistics import FEWEST, Finding, signed
 from plackett.experiments.tables import Row, verdict
+from plackett.intervals import on_the_same
 from plackett.report.material import Case, Material
 from plackett.report.tables import Cell, Table
 
@@ -41,6 +42,8 @@ def sentence(case: Case) -> str:
     if row.difference is None or row.finding is None:
         return verdict(case.rows, case.baseline)
     said = row.difference.sentence(row.method, case.baseline)
+    if row.difference.n == 1 and (here := _on_these(case, row.method)):
+        return f"{here} {said}"
     if not case.plain or row.difference.n < FEWEST:
         return said
     opening = {
@@ -49,6 +52,20 @@ def sentence(case: Case) -> str:
         Finding.UNCLEAR: "No clear difference.",
     }
     return f"{opening[row.finding]} {said}"
+
+
+def _on_these(case: Case, method: str) -> str | None:
+    """What can be said of one seed: of these very students, with an interval over pictures."""
+    if method not in case.answers or case.baseline not in case.answers:
+        return None
+    (targets, ours), (_, theirs) = case.answers[method][0], case.answers[case.baseline][0]
+    right, other = ours == targets, theirs == targets
+    change = on_the_same(int((right & ~other).sum()), int((~right & other).sum()), len(targets))
+    low, mean, high = (signed(100 * value) for value in (change.low, change.value, change.high))
+    return (
+        f"This {method} student is right on {mean} points of {len(targets):,} pictures against this {case.baseline} "
+        f"student (95 % interval {low} to {high}, over pictures)."
+    )
 
 
 def word(case: Case, row: Row) -> Cell:
@@ -80,7 +97,8 @@ def _table(case: Case) -> Table | None:
         name=case.title,
         caption=case.title,
         columns=[
-            "network", "test accuracy, %", f"against {case.baseline} [95 %]", "in words", "parameters", "ms a picture",
+            "network", f"{case.tested} accuracy, %", f"against {case.baseline} [95 %]", "in words", "parameters",
+            "ms a picture",
         ],
         words=(0, 3),
         rows=rows,
@@ -101,7 +119,7 @@ def _figures(material: Material) -> list[tuple[str, str, str]]:
     case = next((case for case in material.cases if case.rows and case.teacher), None)
     if case is None or case.teacher is None:
         return []
-    found = [(f"{100 * case.teacher.accuracy:.1f} %", "teacher’s test accuracy", case.teacher.model)]
+    found = [(f"{100 * case.teacher.accuracy:.1f} %", f"teacher’s {case.tested} accuracy", case.teacher.model)]
     own, fast, slow = case.parameters(case.student), case.latency(case.student), case.latency(None)
     if own and case.teacher.parameters > own:
         what = f"{own:,} parameters for {case.teacher.parameters:,}"
