@@ -2,6 +2,9 @@
 
 Everything of a shape is measured in one run, so that ratios compare like with like. "floor" is the share of what three
 passes over the logits (read the student's, read the teacher's, write the gradient) cost as a plain copy.
+
+On a CPU that others use too, `OMP_WAIT_POLICY=PASSIVE python -m benchmarks.losses --device cpu --clock processor`
+counts the processor's time of all threads instead of the wall's.
 """
 
 from __future__ import annotations
@@ -84,7 +87,7 @@ def backward(loss: Loss, student: Tensor, teacher: Tensor, labels: Tensor) -> No
     loss(student, teacher, labels).backward()
 
 
-def measure(shape: Shape, device: str, bandwidth: float, only: str) -> Iterator[dict[str, Any]]:
+def measure(shape: Shape, device: str, bandwidth: float, only: str, clock: str) -> Iterator[dict[str, Any]]:
     # Past its limit of shapes, the compiler runs a function eagerly and only warns.
     torch.compiler.reset()
     size = torch.empty((), dtype=shape.dtype).element_size()
@@ -95,7 +98,7 @@ def measure(shape: Shape, device: str, bandwidth: float, only: str) -> Iterator[
         if not re.search(only, name):
             continue
         steps = [lambda loss=loss, g=g: backward(loss, *g) for g in given]
-        timing: Timing = time_steps(steps, device)  # type: ignore[arg-type]
+        timing: Timing = time_steps(steps, device, clock=clock)  # type: ignore[arg-type]
         yield {
             "rows": shape.rows,
             "classes": shape.classes,
@@ -129,6 +132,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", choices=list(SHAPES))
     parser.add_argument("--threads", type=int, default=2, help="threads of the CPU")
+    parser.add_argument("--clock", default="wall", choices=["wall", "processor"], help="which time of a CPU counts")
     parser.add_argument("--only", default="", help="a pattern of the losses' names")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where the CSV goes")
     given = parser.parse_args()
@@ -141,6 +145,7 @@ def main() -> None:
     common = {
         "device": chip,
         "threads": given.threads if device == "cpu" else "",
+        "clock": given.clock if device == "cpu" else "wall",
         "copy_gb_s": round(bandwidth, 1),
         **{name: versions[name] for name in ("plackett", "python", "torch", "numpy")},
         "commit": surroundings.commit() or "",
@@ -149,7 +154,7 @@ def main() -> None:
     console.print(f"{chip}, torch {versions['torch']}, copy {bandwidth:.0f} GB/s; forward and backward from logits")
     rows: list[dict[str, Any]] = []
     for shape in SHAPES[device]:
-        measured = list(measure(shape, device, bandwidth, given.only))
+        measured = list(measure(shape, device, bandwidth, given.only, given.clock))
         show(shape, measured, console)
         rows += [row | common for row in measured]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import doctest
 import pathlib
 import re
@@ -122,6 +123,22 @@ def test_the_readmes_commands_are_all_commands() -> None:
     listed = re.findall(r"^│ (\w+)  ", run.stdout.split("Commands")[1], re.MULTILINE)
     assert set(listed) == set(commands.commands())
     assert all(line.endswith(".") for line in commands.commands().values())
+
+
+def test_the_committed_costs_of_the_cpu_are_what_is_promised() -> None:
+    """Over the published listing, two threads: times 2 at 128 x 100, times 5 at the others; a third of its memory."""
+    with (ROOT / "benchmarks" / "results" / "losses-amd-epyc-2.11.0.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["threads"] for row in rows} == {"2"}
+
+    def ratio(rows_: str, classes: str, column: str) -> float:
+        of = {row["loss"]: float(row[column]) for row in rows if (row["rows"], row["classes"]) == (rows_, classes)}
+        return of["PLD as published"] / of["PLD"]
+
+    assert ratio("128", "100", "median_ms") >= 2
+    for shape in (("128", "1000"), ("2048", "1000"), ("64", "32000")):
+        assert ratio(*shape, "median_ms") >= 5, shape
+    assert ratio("2048", "1000", "extra_mib") >= 3
 
 
 def test_the_tables_of_cifar100_are_the_committed_cells(tmp_path: pathlib.Path) -> None:

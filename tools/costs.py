@@ -27,6 +27,8 @@ def _block(path: pathlib.Path) -> str:
     figures = {(r["rows"], r["classes"], r["dtype"], r["loss"]): r for r in rows}
     losses = [name for name in LOSSES if any(r["loss"] == name for r in rows)]
     threads = f", {first['threads']} threads" if first["threads"] else ""
+    if first.get("clock") == "processor":
+        threads += ", **the processor's time of all threads** (others used the machine too)"
     calls = sorted({int(r["n"]) for r in rows})
     head = [
         f"{first['device']}{threads}, torch {first['torch']}, float logits from `3 * randn`, n = {calls[0]} to "
@@ -35,7 +37,21 @@ def _block(path: pathlib.Path) -> str:
         "| rows x classes | " + " | ".join(losses) + " |",
         "|---" * (len(losses) + 1) + "|",
     ]
-    return "\n".join([*head, *(_row(shape, losses, figures) for shape in shapes)])
+    table = [*head, *(_row(shape, losses, figures) for shape in shapes)]
+    if first["threads"]:
+        table += ["", _times(shapes, figures)]
+    return "\n".join(table)
+
+
+def _times(shapes: list[tuple[str, str, str]], figures: dict[tuple[str, ...], dict[str, str]]) -> str:
+    """The published listing over ours, in words."""
+
+    def over(shape: tuple[str, str, str], column: str) -> str:
+        listing, ours = (float(figures[(*shape, name)][column]) for name in ("PLD as published", "PLD"))
+        return f"{listing / ours:.1f} at {shape[0]} x {shape[1]}"
+
+    time, memory = (", ".join(over(shape, column) for shape in shapes) for column in ("median_ms", "extra_mib"))
+    return f"The published listing takes so many times PLD's time: {time}; and its memory: {memory}."
 
 
 def _row(shape: tuple[str, str, str], losses: list[str], figures: dict[tuple[str, ...], dict[str, str]]) -> str:

@@ -18,7 +18,7 @@ from torch import Tensor
 from plackett.choice import WEIGHTS
 from plackett.errors import InputError, did_you_mean
 from plackett.losses.registry import Loss, OptionType
-from plackett.losses.rows import rows_that_count
+from plackett.losses.rows import labels_that_count, rows_that_count
 from plackett.tracing import has_numbers, may_look
 
 _debug = False
@@ -234,9 +234,9 @@ def _rows_that_count(target: Tensor | None, options: Mapping[str, Any]) -> Tenso
 
 
 def _label_is_offered(entry: Loss, teacher: Tensor, target: Tensor, counts: Tensor | None) -> None:
-    counts = torch.ones_like(target, dtype=torch.bool) if counts is None else counts
-    label = torch.where(counts, target, 0).long().unsqueeze(-1)
-    missing = counts & (teacher.detach().gather(-1, label).squeeze(-1) == -torch.inf)
+    label = labels_that_count(target, counts).unsqueeze(-1)
+    missing = teacher.detach().gather(-1, label).squeeze(-1) == -torch.inf
+    missing = missing if counts is None else missing & counts
     if missing.any():
         where = [int(i) for i in missing.nonzero()[0]]
         raise InputError(
@@ -247,6 +247,8 @@ def _label_is_offered(entry: Loss, teacher: Tensor, target: Tensor, counts: Tens
 
 def _teacher_values(who: str, teacher: Tensor, counts: Tensor | None) -> None:
     top = teacher.detach().amax(-1)
+    if bool(top.isfinite().all()):
+        return
     empty, broken = top == -torch.inf, ~(top < torch.inf)
     for rows, wrong in ((empty, "offers no class"), (broken, "has NaN or inf")):
         found = rows if counts is None else rows & counts

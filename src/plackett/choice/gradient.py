@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -29,6 +30,7 @@ def wants_gradient(tensor: Tensor) -> bool:
 
 
 Times = Callable[..., Tensor]
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def times(gradient: Tensor, scale: Tensor, out: Tensor | None = None) -> Tensor:
@@ -50,6 +52,12 @@ def attach_gradient(student: Tensor, rows: Tensor, gradient: Tensor, multiply: T
     return attached
 
 
+def _read_once(forward: F) -> F:
+    """PyTorch asks for the signature at every call, and reading it off takes longer than a small gradient does."""
+    forward.__signature__ = inspect.signature(forward)  # type: ignore[attr-defined]
+    return forward
+
+
 class _Link(torch.autograd.Function):
     """An empty tensor that depends on the student: a second derivative finds its way to the refusal below, while the
     student's logits need not be kept until backward."""
@@ -57,6 +65,7 @@ class _Link(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
+    @_read_once
     def forward(student: Tensor) -> Tensor:
         return student.new_zeros(())
 
@@ -73,6 +82,7 @@ class _KnownGradient(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
+    @_read_once
     def forward(student: Tensor, rows: Tensor, gradient: Tensor, link: Tensor, multiply: Times | None) -> Tensor:
         return rows.clone()
 
@@ -94,6 +104,7 @@ class _ScaleOnce(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
+    @_read_once
     def forward(gradient: Tensor, upstream: Tensor, link: Tensor, multiply: Times | None) -> Tensor:
         if multiply is None or is_transformed(gradient) or is_transformed(upstream):
             return times(gradient, upstream)
