@@ -155,6 +155,8 @@ def test_what_a_run_cannot_give_is_said(seed_folder: Path, tmp_path: Path, capsy
             f"There is no run folder {seed_folder.parent / 'seed'}; did you mean {seed_folder}?\n",
         ),
         (["--run", str(tmp_path / "no")], f"There is no run folder {tmp_path / 'no'}.\n"),
+        (["--pictures", "3"], "--pictures is of a run's student; name the run's folder with --run, or leave it out.\n"),
+        (["--radius", "2"], "--radius is of a run's student; name the run's folder with --run, or leave it out.\n"),
         (["--points", "2000"], "A grid needs at least 5 points a side and at most 1001, not 2000.\n"),
         (["--run", str(seed_folder), "--student", "KD", "--pictures", "0"], "There are 719 test pictures; take 1 to"),
     ):

@@ -77,6 +77,15 @@ def test_every_verb_explains_itself(arguments: list[str]) -> None:
     assert "Usage" in done.stdout
 
 
+@pytest.mark.parametrize(("verb", "words"), [
+    ("landscape", "[default: dist, kd, pld]"), ("landscape", "[default: the teacher's first]"),
+    ("tune", "[default: the recipe's]"), ("tune", "[default: runs/RECIPE-tune]"), ("sweep", "[default: the recipe's]"),
+])  # fmt: skip
+def test_what_help_says_in_brackets_is_shown(verb: str, words: str) -> None:
+    shown = run(verb, "--help").stdout.translate({ord(frame): " " for frame in "│╭╮╰╯─"})
+    assert words in " ".join(shown.split())
+
+
 def test_losses_lists_every_loss_and_shows_a_card() -> None:
     listed = run("losses")
     assert listed.returncode == 0

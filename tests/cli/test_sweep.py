@@ -48,6 +48,14 @@ def test_table_picture_and_figures_are_left(whole: Path) -> None:
     ]  # fmt: skip
 
 
+def test_every_run_keeps_the_command_as_it_was_typed(whole: Path) -> None:
+    records = [json.loads(path.read_text()) for path in whole.rglob("run.json")]
+    assert {record["seed"] for record in records} == {0, 1, 2}
+    command = f"plackett sweep digits {KEY} --methods ce --seeds 0-2 --epochs 5 --out s"
+    assert {record["command"] for record in records} == {command}
+    assert {record["title"] for record in records} == {"Handwritten digits, 150 labels"}
+
+
 def test_killed_and_run_again_it_does_the_rest_and_nothing_twice(whole: Path, tmp_path: Path) -> None:
     arguments = [KEY, "--methods", "ce", "--seeds", "0-2", "--epochs", "5", "--out", "s", "--no-picture"]
     child = subprocess.Popen([*COMMAND, *arguments], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -118,6 +118,15 @@ def test_the_committed_sweeps_of_digits_are_those_of_their_cells(kind: str) -> N
         assert sweep_table.text(swept, made.title) in (root / "docs" / "sweep.md").read_text()
 
 
+@pytest.mark.parametrize("name", ["cifar100-epochs", "digits-epochs"])
+def test_a_rehearsal_of_a_sweep_over_epochs_is_short(name: str) -> None:
+    recipe = recipes.read(name)
+    assert recipe.sweep is not None
+    made = sweep.plan(recipe.smoked(None), sweep.smallest(recipe.sweep.keys), recipe.sweep.methods)
+    assert [one.training.epochs for one in made.recipes] == [1, 2]
+    assert all(one.for_teacher.epochs <= 2 for one in made.recipes)
+
+
 def test_a_recipe_that_extends_nothing_known() -> None:
     with pytest.raises(InputError, match=r"^The recipe x extends 'cifar10'; did you mean 'cifar100'\?"):
         recipes.parse("extends: cifar10\nname: x\n", "x")

@@ -162,8 +162,12 @@ def test_one_run_without_a_teacher(tmp_path: Path) -> None:
     write_json(folder / RUN, record(0, ["CE"]).model_copy(update={"teacher": None}))
     keep(folder, ["CE"], teacher=False)
     page = Page(render(read_study(folder)))
-    shown = ["verdict", "comparison", "training", "calibration", "mistakes", "tradeoff", "cost", "reproduce"]
+    # One network has nothing to trade, and one confusion matrix, not the same one as plain and as distilled student.
+    shown = ["verdict", "comparison", "training", "calibration", "mistakes", "cost", "reproduce"]
     assert [i for i in page.ids() if i in KEPT] == shown
+    labels = [value for tag, name, value in page.attributes if tag == "svg" and name == "aria-label"]
+    assert sum("Confusion matrix" in label for label in labels) == 1
+    assert not any("Pictures: some of those" in text for text in page.texts)
     assert "There is nothing to compare with CE." in page.texts
 
 

@@ -32,8 +32,10 @@ def landscape(
     seed: Annotated[int, typer.Option(min=0, help="Of the teacher and the directions.")] = 0,
     run: Annotated[Path | None, typer.Option(help="A run folder: around its trained student, in its weights.")] = None,
     student: Annotated[str | None, typer.Option(help="Which student of the run.")] = None,
-    pictures: Annotated[int, typer.Option(help="With --run: of so many test pictures.")] = 128,
-    radius: Annotated[float, typer.Option(help="With --run: how far, in lengths of the weights' own rows.")] = 1.0,
+    pictures: Annotated[int | None, typer.Option(help="With --run: of so many test pictures. [default: 128]")] = None,
+    radius: Annotated[
+        float | None, typer.Option(help="With --run: how far, in lengths of the weights' own rows. [default: 1]")
+    ] = None,
     points: Annotated[int | None, typer.Option(help="Along each side. [default: 51, or 25 with --run]")] = None,
     out: Annotated[Path, typer.Option(help="Where picture and figures go.")] = Path("runs/landscape"),
     no_picture: Annotated[bool, typer.Option("--no-picture", help="Only measure, and write the figures.")] = False,
@@ -41,6 +43,9 @@ def landscape(
     """Loss surfaces over a plane of logits, or of a student's weights: pictures, and whether they are convex."""
     if run is None and student is not None:
         raise InputError("--student is a student of a run folder; name the folder with --run.")
+    for option, given_without in (("--pictures", pictures), ("--radius", radius)):
+        if run is None and given_without is not None:
+            raise InputError(f"{option} is of a run's student; name the run's folder with --run, or leave it out.")
     if losses and temperatures:
         raise InputError("--temperatures draws PLD at each of them, so name no losses beside it.")
     ready.folder(out)
@@ -56,7 +61,10 @@ def landscape(
         found, told = _of_logits(asked, classes, norm, label, seed, points or 51)
         name = "temperatures" if temperatures else "landscape"
     else:
-        asked, found, told = _of_weights(asked, run, student, pictures, radius, seed, points or 25)
+        asked, found, told = _of_weights(
+            asked, run, student, 128 if pictures is None else pictures, 1.0 if radius is None else radius, seed,
+            points or 25,
+        )  # fmt: skip
         name = f"weights-{student or 'student'}"
     _leave(out, name, asked, found, told, picture=not no_picture, verdict=run is None)
 

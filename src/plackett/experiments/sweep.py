@@ -125,12 +125,13 @@ def plan(recipe: Recipe, given: Sequence[str], along: Sequence[str] = ()) -> Pla
 
 
 def smallest(given: Sequence[str]) -> list[str]:
-    """The same keys with their first two values.
+    """The same keys with their first two values; of epochs 1 and 2, since those of a sweep are many.
 
-    >>> smallest(["training.epochs=1,2,3"])
-    ['training.epochs=1,2']
+    >>> smallest(["objective.pld.temperature=1,2,4", "training.epochs=80,240"])
+    ['objective.pld.temperature=1,2', 'training.epochs=1,2']
     """
-    return [",".join(text.split(",")[:2]) for text in given]
+    few = (",".join(text.split(",")[:2]) for text in given)
+    return ["training.epochs=1,2" if text.startswith("training.epochs=") else text for text in few]
 
 
 def values_of(text: str, said: str) -> list[Any]:

@@ -60,9 +60,8 @@ def _wrong(counts: Array) -> float:
 
 
 def _order(case: Case) -> list[str]:
-    return [name for name in ("teacher", case.baseline, case.student) if name in case.answers][
-        : 3 if case.distilled else 2
-    ]
+    """Each once: where nothing is distilled, the student is the baseline."""
+    return [name for name in dict.fromkeys(("teacher", case.baseline, case.student)) if name in case.answers]
 
 
 def _matrix(case: Case, name: str, counts: Array, most: float) -> Plate:

@@ -58,7 +58,7 @@ def _scatter(
     case: Case, points: Sequence[Point], values: Sequence[float | None], what: str, label: str
 ) -> Plate | None:
     known = [(point, float(value)) for point, value in zip(points, values, strict=True) if value]
-    if not known:
+    if len(known) < 2:
         return None
     with Drawing(WIDTH, HEIGHT, left=0.5, top=0.15, right=0.15, bottom=0.5) as drawing:
         axes = drawing.axes
