@@ -112,6 +112,7 @@ def test_the_committed_sweeps_of_digits_are_those_of_their_cells(kind: str) -> N
     held = read([root / "results" / "digits" / "cells.jsonl"]).values()
     swept = sweep_table.gather(made, held, "mlp")
     assert {line.of.n for line in swept.lines if line.of} == {5}
+    assert len({cell.teacher.sha256 for cell in held if cell.teacher}) == 1
     table = plain.comma_separated(sweep_table.csv_rows(recipe.name, [swept]))
     assert (root / "results" / "digits" / f"digits-{kind}.csv").read_text() == table
     if kind == "tau":
