@@ -54,9 +54,9 @@ def test_importing_the_package_does_not_import_torch() -> None:
 
 
 def test_the_losses_add_less_than_a_tenth_of_a_second_to_importing_torch() -> None:
-    """The least of five: a busy machine can only add."""
+    """Of the processor: what else runs on the machine does not count."""
     code = (
-        "import torch, time; t = time.perf_counter(); import plackett; plackett.PLDLoss; print(time.perf_counter() - t)"
+        "import torch, time; t = time.process_time(); import plackett; plackett.PLDLoss; print(time.process_time() - t)"
     )
     assert min(float(python(code)) for _ in range(5)) < 0.1
 

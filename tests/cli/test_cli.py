@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import resource
 import shlex
 import shutil
 import signal
@@ -52,12 +53,18 @@ def test_the_entry_point_is_installed() -> None:
     assert done.stdout == f"plackett {plackett.__version__}\n"
 
 
+def _processor() -> float:
+    """Seconds that ended children of this process have computed."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def test_help_answers_in_half_a_second_without_torch() -> None:
     seconds = []
-    for _ in range(3):  # the least of three: a busy machine can only add
-        begun = time.perf_counter()
+    for _ in range(3):  # of the processor: what else runs on the machine does not count
+        begun = _processor()
         done = run("--help")
-        seconds.append(time.perf_counter() - begun)
+        seconds.append(_processor() - begun)
         assert done.returncode == 0
         for verb in ("demo", "losses", "report"):
             assert verb in done.stdout
