@@ -158,7 +158,16 @@ def test_mistakes_get_their_sentence(place: Path, tmp_path: Path, capsys: pytest
         "There is nothing called 'sice' in how a network sees; did you mean 'size'? (choices: crop, interpolation, "
         "mean, size, std)."
     )
+    for size in ("8.5", "big"):
+        assert said(*asked(place, "--student", "resnet20", "--student-sight", f"size={size}")) == (
+            f"A network reads pictures of a whole number of pixels a side, not {size if size == '8.5' else repr(size)}."
+        )
     assert said(*asked(place, data="dogs")) == f"There is no {place / 'dogs'}; give the folder that holds the pictures."
+    elsewhere = ("check", "--teacher", FACTORY, "--data", "https://example.org/a-{0..2}.tar")
+    assert said(*elsewhere) == (
+        "https:/example.org/a-{0..2}.tar is not on this machine; shards are read at random, which needs local files: "
+        "download them."
+    )
     assert said(*asked(place, "--teacher-classes", "birds.txt")) == (
         "--teacher-classes birds.txt cannot be read (No such file or directory): name a file with one class a line, "
         "same, or one of imagenet-1k, imagenet-12k, imagenet-21k, imagenet-22k."

@@ -188,3 +188,10 @@ def test_mistakes_get_their_sentence(place: Path, tmp_path: Path, capsys: pytest
     assert said(tmp_path / "numbers", "--data", pets) == (
         "resnet20 gives 4 logits and the pictures have 3 classes: name the folder that it was trained for."
     )
+    lost = create("resnet20", classes=3)
+    lost.fc.weight.data.fill_(torch.nan)
+    save(tmp_path / "lost", Packed(lost, "resnet20", CLASSES, SIGHT))
+    assert said(tmp_path / "lost", "--data", pets) == (
+        "resnet20 gives logits that are not finite on 18 of 18 pictures: its weights are damaged, or it is fed in a "
+        "way that it was not trained for."
+    )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from benchmarks.loader import VIEWS, verdict
 from plackett.data import Batch
 from plackett.data.folders import open_pictures
 from plackett.data.loading import Augmentation, Mix, PictureBatches
@@ -90,3 +94,19 @@ def test_mixed_batches_are_made_again_whole_or_in_part(train: Source) -> None:
     assert torch.equal(some.targets, torch.cat([batch.targets[rows] for batch, rows in expected]))
     assert same(next(given.epoch(1, 2)), epoch[2])
     assert len({int(batch.targets.amax(-1).mean() * 1e6) for batch in epoch}) > 1  # a share of its own each
+
+
+def test_the_page_shows_the_committed_rates() -> None:
+    root = Path(__file__).parent.parent.parent
+    page = (root / "docs" / "data.md").read_text()
+    with (root / "benchmarks" / "results" / "loader-amd-epyc-2.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        rate = f"{row['pictures_s']} [{row['low']}, {row['high']}]"
+        assert f"| {row['view']} | {row['loader']} | {rate} | {row['processor_ms']} |" in page
+    said = [verdict([row for row in rows if row["view"] == view]) for view in VIEWS]
+    numbers = [re.findall(r"(\d\.\d\d) x", each) for each in said]
+    (rate, cost), (test_rate, test_cost) = numbers
+    shown = " ".join(page.split())
+    assert f"({rate} x the pictures a second of timm's faster one, {cost} x its processor time)" in shown
+    assert f"in a test ours is ahead ({test_rate} x, {test_cost} x)" in shown

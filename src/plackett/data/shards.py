@@ -27,7 +27,7 @@ from plackett.errors import InputError
 
 _PACKED = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst")
 _JSON = ("label", "cls", "class", "class_name", "category", "target")
-_ELSEWHERE = re.compile(r"^(pipe:|\w+://)")
+_ELSEWHERE = re.compile(r"^(pipe:|\w\w+:/)")  # a path on the command line has lost one of its slashes
 
 
 @dataclass(frozen=True)

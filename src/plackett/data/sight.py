@@ -35,6 +35,8 @@ class Sight:
     interpolation: Interpolation = "bicubic"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.size, int):
+            raise InputError(f"A network reads pictures of a whole number of pixels a side, not {self.size!r}.")
         if self.size < 1:
             raise InputError(f"A network reads pictures of at least 1 pixel a side, not {self.size}.")
         if not 0 < self.crop <= 1:

@@ -113,6 +113,12 @@ def answers(
     if not said:
         raise InputError("None of the pictures could be read, so there is nothing to evaluate.")
     logits = F.pad(torch.cat(said), (0, 1), value=-torch.inf)[:, places]
+    offered = logits[:, places < outputs]
+    if wrong := int((~offered.isfinite().all(-1)).sum()):
+        raise InputError(
+            f"{packed.spec} gives logits that are not finite on {wrong} of {len(logits)} pictures: its weights are "
+            "damaged, or it is fed in a way that it was not trained for."
+        )
     bad = tuple(source.name(each.index) for each in viewed.bad)
     notes = () if matched.kind == "same" else (_said(packed, matched.kind, matched.unused, teacher, matched.said()),)
     return Answers(logits, viewed.targets, bad, notes)
