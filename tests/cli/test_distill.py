@@ -130,6 +130,19 @@ def test_the_recipe_that_was_written_does_the_same(place: Path, done: tuple[Path
         assert (tmp_path / "twin" / name).read_bytes() == (done[0] / name).read_bytes()
 
 
+def test_without_the_reports_extra_all_else_is_done(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from plackett.cli import ready
+
+    monkeypatch.setitem(ready.EXTRAS, "report", ("no_such_module",))
+    code, said, err = call(capsys, *asked(place, "--out", tmp_path / "run", "epochs=1"))
+    assert code == 0, err
+    assert "No report: it needs 'no_such_module', which is not installed: pip install 'plackett[report]'.\n" in said
+    assert (tmp_path / "run/student/model.safetensors").exists()
+    assert not (tmp_path / "run/report.html").exists()
+
+
 def test_seeds_share_nothing_and_three_allow_a_finding(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = place / "seeds"
     code, said, err = call(capsys, *asked(place, "--objective", "kd,ce", "--seeds", "0-2", "--out", out, "--no-report",

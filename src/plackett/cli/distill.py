@@ -15,7 +15,7 @@ from plackett.cli.letters import spell
 from plackett.cli.reproduce import DeviceOption, MinutesOption, TensorBoardOption
 from plackett.cli.stopped import at_once, softly
 from plackett.cli.typed import typed
-from plackett.errors import InputError
+from plackett.errors import InputError, missing_extra
 
 if TYPE_CHECKING:
     from plackett.distilling.asked import Asked
@@ -88,8 +88,6 @@ def distill(
     asked = askings.read(recipe, given, keys or []).whole()
     folder = out or Path("runs") / f"{_called(asked.data)}{'-smoke' if smoke else ''}"
     ready.folder(folder)
-    if not no_report:
-        ready.extras("The report (leave it out with --no-report)", ["report"])
     if tensorboard:
         ready.extras("--tensorboard", ["tracking"])
     _run(asked, folder, {
@@ -141,7 +139,9 @@ def _run(asked: Asked, folder: Path, options: dict[str, Any], *, report: bool) -
                     f"Stopped. What was saved is in {folder}; the same command goes on from there."
                 ) from None
         page = None
-        if report:
+        if report and (lacking := ready.lacks("report")) is not None:
+            say(f"\nNo report: {missing_extra(lacking, 'report', 'it')}")
+        elif report:
             from plackett.report import write
 
             bar.tell("the report", 1, 1)

@@ -22,9 +22,13 @@ EXTRAS = {
 def extras(what: str, names: Sequence[str]) -> None:
     """`what` needs the modules of these extras."""
     for name in names:
-        for module in EXTRAS[name]:
-            if not _found(module):
-                raise missing_extra(module, name, what)
+        if (module := lacks(name)) is not None:
+            raise missing_extra(module, name, what)
+
+
+def lacks(name: str) -> str | None:
+    """The first module of an extra that is not there."""
+    return next((module for module in EXTRAS[name] if not _found(module)), None)
 
 
 def _found(module: str) -> bool:

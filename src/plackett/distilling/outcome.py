@@ -122,4 +122,4 @@ def _said(runs: Sequence[Run], base: str, made: Sequence[Row]) -> list[str]:
         opening = {Finding.HIGHER: "Distillation helped", Finding.LOWER: "Distillation hurt"}
         words = opening.get(best.finding, "No clear difference")
         said.insert(0, f"{words}: {best.method} {best.difference.text(100)} points against {base}.")
-    return said
+    return said if len(made) > 2 else said[:1]
