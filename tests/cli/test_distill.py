@@ -71,6 +71,8 @@ def test_from_a_folder_to_a_student(place: Path, done: tuple[Path, str]) -> None
     assert run.record.teacher is not None
     assert run.record.teacher.accuracy > 0.9
     page = (out / "report.html").read_text()
+    assert "through the student’s pictures" in page or "through the student&#39;s pictures" in page
+    assert (out / "report-files").is_dir()
     assert "validation accuracy" in page
 
 

@@ -22,14 +22,13 @@ from plackett.errors import InputError
 from plackett.evaluation import accuracy
 from plackett.experiments import surroundings
 from plackett.experiments.compare import calibration_record
-from plackett.experiments.findings import Findings
+from plackett.experiments.findings import CHECK, Checked, Findings
 from plackett.experiments.limit import Limit
 from plackett.experiments.preflight import preflight
 from plackett.experiments.records import Document, TeacherRecord, read_document, write_json
 from plackett.teachers import SeeingTeacher
 from plackett.training import Mode, Pause
 
-CHECK = "check.json"
 MOST_WORKERS = 16
 
 
@@ -68,13 +67,6 @@ class Telling:
 
     progress: Callable[[str, int, int], None]
     say: Callable[[str], None]
-
-
-class Checked(Document):
-    """`key` says of what the findings are."""
-
-    key: dict[str, Any]
-    findings: Findings
 
 
 @dataclass
@@ -158,6 +150,7 @@ class Work:
             accuracy=accuracy(said, tested.targets),
             calibration=calibration_record(said, tested.targets),
             first_choice_weight=findings.first_choice_weight,
+            weighed_on="validation",
         )
 
 

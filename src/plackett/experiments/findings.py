@@ -8,6 +8,7 @@ from plackett.errors import InputError
 from plackett.experiments.records import CalibrationRecord, Document
 
 TEMPERATURES = (0.5, 1.0, 2.0, 4.0, 8.0)
+CHECK = "check.json"
 HALF = 0.5  # what the label's own choice should at least keep of PLD's weight
 SURE = 0.5  # a wrong class that gets more than this is likelier than all others together
 
@@ -89,6 +90,13 @@ class Findings(Document):
         """Stops where the teacher is near chance, with the likely causes."""
         if self.near_chance is not None and not allow_weak:
             raise InputError(self.near_chance)
+
+
+class Checked(Document):
+    """The findings as a folder keeps them, `check.json`; `key` says of what they are."""
+
+    key: dict[str, Any]
+    findings: Findings
 
 
 def suggested(weights: dict[float, float]) -> float:

@@ -51,13 +51,14 @@ class CalibrationRecord(Document):
 
 
 class TeacherRecord(Document):
-    """`first_choice_weight`: the mean of softmax(t / tau)[label] over the training pictures, by tau."""
+    """`first_choice_weight`: the mean of softmax(t / tau)[label], by tau, over the pictures that `weighed_on` names."""
 
     model: str
     parameters: int
     accuracy: float
     calibration: CalibrationRecord
     first_choice_weight: dict[float, float]
+    weighed_on: Literal["training", "validation"] = "training"
 
 
 class RunRecord(Document):

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from plackett.errors import InputError
 from plackett.experiments import predictions, transfer
+from plackett.experiments.findings import CHECK, Checked, Findings
 from plackett.experiments.predictions import PREDICTIONS, Array
 from plackett.experiments.records import Document, Run, TeacherRecord
 from plackett.experiments.statistics import median
@@ -88,11 +89,12 @@ class Case:
 
 @dataclass(frozen=True)
 class Material:
-    """All of a report. `shown` are the comparisons that get figures."""
+    """All of a report. `shown` are the comparisons that get figures, `checked` what was found of the teacher before."""
 
     study: Study
     cases: list[Case]
     problems: list[str]
+    checked: Findings | None = None
 
     @property
     def tested(self) -> str:
@@ -125,8 +127,10 @@ def gather(study: Study) -> Material:
             left = _answers(case, left, problems)
             case = _with_pictures(case, problems)
         cases.append(case)
+    checked = _read(study.folder, CHECK, Checked, problems)
     noticed = {warning for run in study.all_runs if run.results for warning in run.results.warnings}
-    return Material(study, cases, [problem for problem in problems if problem not in noticed])
+    left_over = [problem for problem in problems if problem not in noticed]
+    return Material(study, cases, left_over, None if checked is None else checked.findings)
 
 
 def _case(title: str, group: str, runs: list[Run], wanted: str, problems: list[str]) -> Case:

@@ -31,7 +31,29 @@ def context(material: Material) -> dict[str, Any] | None:
         }
         for place, (teacher, classes) in enumerate(held[:MOST_CASES], 1)
     ]
-    return {"teachers": teachers, "left": len(held) - len(teachers)} if teachers else None
+    if not teachers:
+        return None
+    weighed = held[0][0].weighed_on
+    return {"teachers": teachers, "left": len(held) - len(teachers), "weighed": weighed, "check": _check(material)}
+
+
+def _check(material: Material) -> dict[str, Any] | None:
+    """What was found of the teacher before it taught, where the experiment keeps it."""
+    found = material.checked
+    if found is None:
+        return None
+    top5 = any(look.top5 is not None for look in found.looks)
+    rows: list[list[Cell | str]] = [
+        [
+            look.words,
+            Cell(f"{100 * look.top1:.1f}", look.top1),
+            *([Cell("–" if look.top5 is None else f"{100 * look.top5:.1f}", look.top5)] if top5 else []),
+        ]
+        for look in found.looks
+    ]
+    columns = ["the teacher is shown the pictures", "top-1, %", *(["top-5, %"] if top5 else [])]
+    table = Table("teacher check", f"On {found.pictures:,} pictures of {found.data} ({found.split})", columns, rows)
+    return {"findings": found, "table": table}
 
 
 def _weights(teacher: TeacherRecord, classes: int, place: int) -> Plate | None:
