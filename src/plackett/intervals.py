@@ -49,8 +49,8 @@ def on_the_same(won: int, lost: int, n: int) -> Change:
     kind would do to these two networks, and nothing of what another seed would train.
 
     >>> change = on_the_same(40, 25, 1000)
-    >>> print(f"{change.value:+.3f} [{change.low:+.4f}, {change.high:+.4f}]")
-    +0.015 [-0.0009, +0.0309]
+    >>> print(f"{change.value:+.3f} [{change.low:+.3f}, {change.high:+.3f}]")
+    +0.015 [-0.001, +0.031]
     """
     if n < 1 or won < 0 or lost < 0 or won + lost > n:
         raise InputError(f"{won} won and {lost} lost of {n} pictures do not add up.")

@@ -69,3 +69,23 @@ class TestWorkers:
         run.send_signal(signal.SIGINT)
         assert run.communicate(timeout=60) == ("interrupted\n", "")
         assert ended(workers, 20)
+
+    def test_one_that_begins_after_its_parent_has_gone_ends_too(self, tmp_path: Path) -> None:
+        """torch's own watch compares the parent's number with that which the worker found when it began."""
+        code = (
+            "import multiprocessing, os, sys, time\n"
+            "from plackett.data.making import begin_worker\n"
+            "def late(place):\n"
+            "    while os.getppid() == parent: time.sleep(0.01)\n"
+            "    begin_worker(0)\n"
+            "    open(place, 'w').close()\n"
+            "parent = os.getpid()\n"
+            "process = multiprocessing.get_context('fork').Process(target=late, args=(sys.argv[1],))\n"
+            "process.start()\n"
+            "print(process.pid, flush=True)\n"
+            "os._exit(0)\n"
+        )
+        place = tmp_path / "went-on"
+        run = subprocess.run([sys.executable, "-c", code, place], capture_output=True, text=True, check=True)
+        assert ended([int(run.stdout)], 20)
+        assert not place.exists()

@@ -139,7 +139,7 @@ def test_the_recipe_that_is_left_can_be_compared_with_fresh_seeds(done: Path, tm
 
 
 def test_minutes_end_it_with_the_same_number_of_trials(tmp_path: Path) -> None:
-    best, _ = tune.run(order(tmp_path, trials=50, minutes=0.001))
+    best, _ = tune.run(order(tmp_path, trials=50, minutes=1e-9))
     assert [each.trials for each in best] == [1, 1]
     assert [each.accuracy for each in best] == [each.own for each in best]
 

@@ -131,7 +131,9 @@ def shown(found: Findings) -> str:
         *(f"Note: {note}" for note in found.notes),
         *(f"Warning: {warning}" for warning in found.warnings),
     ]
-    return "\n\n".join(p if "\n" in p else textwrap.fill(p, 100, break_long_words=False) for p in paragraphs)
+    return "\n\n".join(
+        p if "\n" in p else textwrap.fill(p, 100, break_long_words=False, break_on_hyphens=False) for p in paragraphs
+    )
 
 
 def _student(found: Findings) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import multiprocessing
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -99,6 +101,9 @@ def begin_worker(_: int) -> None:
     sys.excepthook = _quietly
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: of the thread that made it
+    parent = multiprocessing.parent_process()
+    if parent is not None and not parent.is_alive():  # it went before that was said, and torch would not notice either
+        os._exit(1)
 
 
 def _quietly(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
