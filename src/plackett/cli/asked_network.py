@@ -22,6 +22,14 @@ WeightsOption = Annotated[str | None, typer.Option(help="For a name such as timm
 DataOption = Annotated[Path | None, typer.Option(help="Pictures: a folder of class folders, with splits or without.")]
 SplitOption = Annotated[str | None, typer.Option(help="test, val or train. [default: test, else val]")]
 TrustOption = Annotated[bool, typer.Option("--trust-checkpoint", help="Read pickled weights, and run code they name.")]
+ClassesOption = Annotated[
+    str | None, typer.Option(help="Its classes: a file, one a line; same; or a list such as imagenet-1k.")
+]
+OptionsOption = Annotated[list[str] | None, typer.Option(help="key=value for whoever makes it; more than once.")]
+TeacherSightOption = Annotated[
+    str | None, typer.Option(help="How it sees, as size=260,mean=127/255,std=128/255,crop=260/292.")
+]
+StudentSightOption = Annotated[str | None, typer.Option(help="How the student sees, such as size=128.")]
 ThreadsOption = Annotated[int | None, typer.Option(help="Threads of torch. [default: as torch chooses]")]
 
 

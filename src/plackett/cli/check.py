@@ -10,6 +10,7 @@ import typer
 
 from plackett.cli import asked_network as asked
 from plackett.cli import choices
+from plackett.cli.asked_network import ClassesOption, OptionsOption, StudentSightOption, TeacherSightOption, TrustOption
 from plackett.cli.letters import spell
 from plackett.cli.stopped import Stopped, at_once
 from plackett.errors import InputError, did_you_mean
@@ -26,25 +27,17 @@ def check(
     teacher_weights: Annotated[
         str | None, typer.Option("--teacher-weights", "--weights", help="A file, a folder, or pretrained.")
     ] = None,
-    teacher_classes: Annotated[
-        str | None, typer.Option(help="Its classes: a file, one a line; same; or a list such as imagenet-1k.")
-    ] = None,
-    teacher_option: Annotated[
-        list[str] | None, typer.Option(help="key=value for whoever makes it; more than once.")
-    ] = None,
-    teacher_sight: Annotated[
-        str | None, typer.Option(help="How it sees, as size=260,mean=127/255,std=128/255,crop=260/292.")
-    ] = None,
+    teacher_classes: ClassesOption = None,
+    teacher_option: OptionsOption = None,
+    teacher_sight: TeacherSightOption = None,
     student: Annotated[str | None, typer.Option(help="The student: the teacher then reads its pictures too.")] = None,
-    student_sight: Annotated[str | None, typer.Option(help="How the student sees, such as size=128.")] = None,
+    student_sight: StudentSightOption = None,
     split: Annotated[str, typer.Option(help="train, val or test.")] = "val",
     limit: Annotated[int | None, typer.Option(help="At most so many pictures, evenly spaced.")] = None,
     workers: Annotated[int, typer.Option(min=0, help="Processes that read pictures ahead.")] = 0,
     batch_size: Annotated[int, typer.Option(min=1, help="Pictures at a time.")] = 64,
     device: Annotated[str | None, typer.Option(help="cpu or cuda. [default: cuda where there is one]")] = None,
-    trust_checkpoint: Annotated[
-        bool, typer.Option("--trust-checkpoint", help="Read pickled weights, which may run code.")
-    ] = False,
+    trust_checkpoint: TrustOption = False,
     allow_weak_teacher: Annotated[
         bool, typer.Option("--allow-weak-teacher", help="No failure where it is near chance.")
     ] = False,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from plackett.cli import choices, ready
+from plackett.cli.asked_network import ClassesOption, OptionsOption, StudentSightOption, TeacherSightOption, TrustOption
 from plackett.cli.check import shown
 from plackett.cli.letters import spell
 from plackett.cli.reproduce import DeviceOption, MinutesOption, TensorBoardOption
@@ -41,28 +42,18 @@ def distill(
     ] = None,
     recipe: Annotated[str | None, typer.Option(help="pictures, small-pictures, or a file of your own (.yaml).")] = None,
     teacher_weights: Annotated[str | None, typer.Option(help="A file, a folder, or pretrained.")] = None,
-    teacher_classes: Annotated[
-        str | None, typer.Option(help="Its classes: a file, one a line; same; or a list such as imagenet-1k.")
-    ] = None,
-    teacher_option: Annotated[
-        list[str] | None, typer.Option(help="key=value for whoever makes it; more than once.")
-    ] = None,
-    teacher_sight: Annotated[
-        str | None, typer.Option(help="How it sees, as size=260,mean=127/255,std=128/255,crop=260/292.")
-    ] = None,
+    teacher_classes: ClassesOption = None,
+    teacher_option: OptionsOption = None,
+    teacher_sight: TeacherSightOption = None,
     student_weights: Annotated[str | None, typer.Option(help="To begin with: a file, a folder, or pretrained.")] = None,
-    student_option: Annotated[
-        list[str] | None, typer.Option(help="key=value for whoever makes it; more than once.")
-    ] = None,
-    student_sight: Annotated[str | None, typer.Option(help="How the student sees, such as size=128.")] = None,
+    student_option: OptionsOption = None,
+    student_sight: StudentSightOption = None,
     unlabelled: Annotated[str | None, typer.Option(help="More pictures, without labels.")] = None,
     seeds: Annotated[str | None, typer.Option(help="Which seeds, as 0,1,2 or 0-2. [default: 0]")] = None,
     out: Annotated[Path | None, typer.Option(help="Where all of it goes. [default: runs/DATA]")] = None,
     device: DeviceOption = None,
     workers: Annotated[int | None, typer.Option(min=0, help="Processes that read pictures ahead.")] = None,
-    trust_checkpoint: Annotated[
-        bool, typer.Option("--trust-checkpoint", help="Read pickled weights, which may run code.")
-    ] = False,
+    trust_checkpoint: TrustOption = False,
     allow_weak_teacher: Annotated[
         bool, typer.Option("--allow-weak-teacher", help="Go on with a teacher that is near chance.")
     ] = False,
