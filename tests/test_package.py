@@ -66,6 +66,7 @@ def test_the_losses_add_less_than_a_tenth_of_a_second_to_importing_torch() -> No
     ("losses", "modules"), ("kernels", "functional"), ("functional", "modules"), ("functional", "objectives"),
     ("data", "models"), ("models", "teachers"), ("teachers", "training"), ("objectives", "training"),
     ("training", "evaluation"), ("evaluation", "experiments"), ("experiments", "analysis"), ("analysis", "report"),
+    ("experiments", "distilling"), ("distilling", "report"), ("evaluation", "distilling"),
     ("experiments", "report"), ("report", "cli"),
 ])  # fmt: skip
 def test_imports_point_left_only(left: str, right: str) -> None:
