@@ -58,12 +58,14 @@ class Gathered:
 
     @cached_property
     def stages(self) -> tuple[str, ...]:
-        """What both networks have by that name."""
+        """What both networks have by that name: of what was asked for, where anything was."""
         if self.teacher is None:
             return ()
         theirs = (*self.asked.teacher_taps, *stages(self.teacher.network))
         ours = dict.fromkeys((*self.asked.student_taps, *stages(self.student.network)))
-        return tuple(stage for stage in ours if stage in theirs)
+        shared = tuple(stage for stage in ours if stage in theirs)
+        asked = tuple(tap for tap in shared if tap in {**self.asked.student_taps, **self.asked.teacher_taps})
+        return asked or shared
 
     @property
     def teacher_names(self) -> tuple[str, ...] | None:

@@ -109,7 +109,7 @@ def _taps(name: str, term: Any, stages: Sequence[str]) -> tuple[str, ...]:
         return (term["taps"],) if isinstance(term["taps"], str) else tuple(term["taps"])
     if loss not in READS:
         return ()
-    found = (EMBEDDING,) if READS[loss] == EMBEDDING else tuple(stages[_WHICH[READS[loss]]])
+    found = (EMBEDDING,) if READS[loss] == EMBEDDING else tuple(stages[_WHICH[READS[loss]]] or stages)
     if not found:
         raise InputError(
             f"The objective's term {name!r} reads stages of the networks, and these two share none by name: name "
