@@ -228,14 +228,13 @@ def _placed(key: str) -> str:
     head, dot, rest = key.partition(".")
     if head in _PARTS and dot:
         _known(rest, _PARTS[head].model_fields, f"{head} has no key")
-    if dot or key in Asked.model_fields:
-        _known(head, [*Asked.model_fields], "There is no key")
+    if head in Asked.model_fields:
         return key
-    places = [part for part, model in _PARTS.items() if key in model.model_fields]
+    places = [part for part, model in _PARTS.items() if head in model.model_fields]
     if len(places) == 1:
         return f"{places[0]}.{key}"
     leaves = [leaf for model in _PARTS.values() for leaf in model.model_fields]
-    raise InputError(f"There is no key {key!r}; {did_you_mean(key, dict.fromkeys([*Asked.model_fields, *leaves]))}.")
+    raise InputError(f"There is no key {head!r}; {did_you_mean(head, dict.fromkeys([*Asked.model_fields, *leaves]))}.")
 
 
 def _known(word: str, choices: Iterable[str], what: str) -> None:
