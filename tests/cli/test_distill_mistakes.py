@@ -128,6 +128,18 @@ def test_teachers_that_cannot_teach_get_their_sentence(place: Path, tmp_path: Pa
     assert said(tmp_path / "short").startswith(f"{weights} is truncated or damaged (")
 
 
+def test_a_label_that_the_teacher_does_not_offer_needs_a_weight(place: Path, tmp_path: Path,
+                                                                capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    data = pets.folder(tmp_path / "pets", {"train": 6, "val": 3}, classes=(*pets.CLASSES[:2], "eel"))
+    assert sentence(capsys, *asked(place, "--out", tmp_path / "run", "--no-report", data=data)) == (
+        "The teacher does not offer 'eel', so that PLD has no weight for such labels: say what they are worth with "
+        "objective.pld.label_weight=1."
+    )
+    code, _, err = call(capsys, *asked(place, "--out", tmp_path / "kd", "--no-report", "epochs=1", "--objective", "kd",
+                                       data=data))  # fmt: skip
+    assert code == 0, err
+
+
 def test_a_module_that_is_never_called_is_no_feature(place: Path, tmp_path: Path,
                                                      capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
     taps = ("--objective", "fitnet", "student_taps.middle=layer2.0", "teacher_taps.middle=layer1")

@@ -125,7 +125,7 @@ class Gathered:
 
 def gather(asked: Asked, *, trust: bool = False, limit: int | None = None) -> Gathered:
     """Opens what is named; `limit` takes at most so many pictures of each part, evenly spaced."""
-    terms.methods(asked)  # a name that does not exist is told before anything is loaded
+    methods = terms.methods(asked)  # a name that does not exist is told before anything is loaded
     opened = open_pictures(asked.data, splits=asked.splits or None)
     if opened.train is None:
         raise InputError(
@@ -154,7 +154,9 @@ def gather(asked: Asked, *, trust: bool = False, limit: int | None = None) -> Ga
     notes = (*opened.notes, *(f"Student: {note}" for note in student.notes))
     found = Gathered(asked, train, labelled, val, test, notes, teacher, student, trust)
     with torch.random.fork_rng(devices=[]):
-        found.seeing(())  # class counts and names that do not fit are told here
+        seeing = found.seeing(())  # class counts and names that do not fit are told here
+    if seeing is not None:
+        terms.require_label_weight(methods, seeing.matched.missing)
     return found
 
 

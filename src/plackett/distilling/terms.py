@@ -14,6 +14,7 @@ from plackett.distilling.asked import Asked
 from plackett.errors import InputError, did_you_mean
 from plackett.experiments.recipes import merged
 from plackett.experiments.sweep import changed_terms, own_term
+from plackett.teachers.matched import listed
 
 TITLES = {"fitnet": "FitNet", "listmle": "ListMLE", "position_listmle": "p-ListMLE"}
 DATA = ("imagenet", "cifar100")  # whose settings stand for pictures of any kind, in this order
@@ -83,6 +84,18 @@ def projected(
                 options.setdefault("teacher_channels", [teacher[tap] for tap in taps])
             whole[method][name] = options
     return whole
+
+
+def require_label_weight(found: Mapping[str, Mapping[str, Any]], missing: Sequence[str]) -> None:
+    """PLD weighs the label by the teacher, who says nothing of a class that is `missing` from its own."""
+    for terms in found.values():
+        for name, term in terms.items():
+            told = isinstance(term, Mapping) and term.get("label_weight") is not None
+            if missing and _loss(name, term) == "pld" and not told:
+                raise InputError(
+                    f"The teacher does not offer {listed(missing)}, so that PLD has no weight for such labels: say "
+                    f"what they are worth with objective.{name}.label_weight=1."
+                )
 
 
 def temperature(terms: Mapping[str, Any]) -> float | None:
