@@ -1,46 +1,29 @@
-"""`plackett distill` as a person meets it: from a folder and a teacher to a student that others run; every mistake."""
+"""`plackett distill` as a person meets it: from a folder and a teacher to a student that others run."""
 
 from __future__ import annotations
 
 import contextlib
 import io
-import json
-import pickle
 import shutil
 from pathlib import Path
 
 import pytest
 import torch
-import yaml
+from safetensors.torch import load_file
 
 from plackett.cli import main
+from plackett.experiments import predictions
 from plackett.experiments.records import read_run
 from plackett.models import create, packed
 from tests.distilling import pets
+from tests.distilling.command import asked, call, made
 
 pytest.importorskip("timm")
-
-SMALL = ("--student-sight", "size=16,mean=0.5,std=0.25,crop=1", "epochs=2", "batch_size=12", "--workers", 0)
-
-
-def call(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as end:
-        main([*map(str, arguments)])
-    said = capsys.readouterr()
-    return int(end.value.code or 0), said.out, said.err
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("distill")
-    pets.folder(root / "pets", {"train": 12, "val": 6, "test": 8})
-    pets.teacher(root / "pets", root / "teacher")
-    return root
-
-
-def asked(place: Path, *more: object, data: Path | None = None, student: str = "resnet8x4") -> tuple[object, ...]:
-    named = ("--teacher", place / "teacher", "--student", student, "--data", data or place / "pets")
-    return ("distill", *named, *SMALL, *more)
+    return made(tmp_path_factory.mktemp("distill"))
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +197,7 @@ def test_one_unreadable_picture_is_named_replaced_and_counted(place: Path, tmp_p
     assert "test/dog/01.png cannot be read" in said
     run = read_run(tmp_path / "run" / "seed-0")
     assert run.results is not None
-    assert run.results.warnings[-1] == (
+    assert run.results.warnings[-2] == (
         "1 pictures to train on could not be read, and others of their class stood in for them: train/cat/03.png."
     )
     assert "train/cat/03.png" in (tmp_path / "run/report.html").read_text()
@@ -247,171 +230,107 @@ def test_other_class_names_are_told_and_shared_ones_distilled(place: Path, tmp_p
     assert "The teacher does not offer 'eel'. 1 of the teacher's classes are not in the data ('dog')." in words
 
 
-def sentence(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    code, _, err = call(capsys, *arguments)
-    assert code == 2, err
-    return err.splitlines()[-1]
+OWN = """
+from torch import nn
 
 
-def test_what_is_missing_is_asked_for(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert sentence(capsys, "distill") == (
-        "plackett distill needs a teacher: --teacher timm:NAME (or a saved network's folder, or package.module:function)."
-    )
-    assert sentence(capsys, "distill", "--teacher", "timm:resnet18") == (
-        "plackett distill needs a student: --student timm:NAME."
-    )
-    assert sentence(capsys, "distill", "--teacher", "x", "--student", "y") == (
-        "plackett distill needs pictures: --data FOLDER, a folder a class."
-    )
-    assert sentence(capsys, "train", "timm:resnet18") == (
-        "plackett train needs pictures: --data FOLDER, a folder a class."
-    )
+def net(classes: int) -> nn.Module:
+    return nn.Sequential(nn.Conv2d(3, 8, 3, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, classes))
+"""
 
 
-@pytest.mark.parametrize(("key", "said"), [
-    ("epoch=3", "There is no key 'epoch'; did you mean 'epochs'? (choices: "),
-    ("training.epoch=3", "training has no key 'epoch'; did you mean 'epochs'? (choices: "),
-    ("epochs", "'epochs' is not understood: write key=value, such as epochs=50 or objective.pld.temperature=2."),
-    ("epochs=0", "The command, training.epochs: input should be greater than or equal to 1."),
-    ("epochs=many", "The command, training.epochs: input should be a valid integer, unable to parse string as an "
-                    "integer."),
-    ("objective.kd.temperature=2", "No objective 'kd' is trained; choices: pld. Name it with --objective."),
-    ("objective.pld.temprature=2", "Objective term 'pld' has no option 'temprature'; did you mean 'temperature'? ("),
-    ("objective.pld.temperature=0", "pld: temperature must be above 0 and finite, not 0; 1 leaves the logits as they are."),
-    ("optimiser=lamp", "There is no optimiser 'lamp'; did you mean 'lamb'? (timm has "),
-    ("objective=pdl", "There is no objective 'pdl'; did you mean 'pld'? (choices: "),
-    ("seeds=[-1]", "The command, seeds: seeds are whole numbers from 0 on."),
-])  # fmt: skip
-def test_a_wrong_key_gets_its_sentence(
-    place: Path, tmp_path: Path, key: str, said: str, capsys: pytest.CaptureFixture[str]
+def test_a_function_of_ones_own_is_a_student_and_what_is_printed_runs(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert sentence(capsys, *asked(place, "--out", tmp_path / "run", "--no-report", key)).startswith(said)
-
-
-def test_data_that_does_not_fit_gets_its_sentence(place: Path, tmp_path: Path,
-                                                  capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
-    def said(data: Path, *more: object) -> str:
-        return sentence(capsys, *asked(place, "--out", tmp_path / "run", "--no-report", *more, data=data))
-
-    assert said(tmp_path / "nowhere") == f"There is no {tmp_path / 'nowhere'}; give the folder that holds the pictures."
-    other = pets.folder(tmp_path / "other", {"train": 4})
-    pets.folder(other, {"val": 4}, classes=("bird", "cat", "eel"))
-    assert "'dog'" in said(other)
-    assert "'eel'" in said(other)
-    empty = pets.folder(tmp_path / "empty", {"train": 4, "val": 2})
-    for file in (empty / "train/cat").iterdir():
-        file.unlink()
-    assert "cat" in said(empty)
-    four = pets.folder(tmp_path / "four", {"train": 4, "val": 2}, classes=("0", "1"))
-    assert said(four) == (
-        "Teacher and data share no class names, and a choice needs 2: the teacher's begin with 'bird', 'cat', 'dog', the "
-        "data's with '0', '1'. If the teacher's logits are in the data's order, say so with --teacher-classes same."
-    )
-    only = pets.folder(tmp_path / "only", {"test": 4})
-    assert said(only).startswith(f"{only} has no pictures to train on: put them into {only}/train, a folder a class.")
-    single = pets.folder(tmp_path / "single", {"": 1})
-    assert said(single) == (
-        f"{single} has no pictures to validate with, and none can be held out, for no class has two: add some."
-    )
-
-
-def test_teachers_that_cannot_teach_get_their_sentence(place: Path, tmp_path: Path,
-                                                       capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
-    def said(teacher: object, *more: object) -> str:
-        named = ("--teacher", teacher, "--student", "resnet8x4", "--data", place / "pets", *SMALL)
-        return sentence(capsys, "distill", *named, "--out", tmp_path / "run", "--no-report", *more)
-
-    assert said("resnet20") == (
-        "The teacher resnet20 has no weights: name a file with --teacher-weights, or pretrained for its library's own."
-    )
-    torch.manual_seed(3)
-    packed.save(tmp_path / "poor", packed.Packed(create("resnet20", classes=3).eval(), "resnet20", pets.CLASSES,
-                                                 pets.SIGHT))  # fmt: skip
-    words = said(tmp_path / "poor")
-    assert "where guessing would be right on 33.3 %. Likely causes:" in words
-    assert words.endswith("--allow-weak-teacher goes on all the same.")
-    torch.save(create("resnet20", classes=3).state_dict(), tmp_path / "w.pth")
-    (tmp_path / "evil.pth").write_bytes(pickle.dumps({"a": print}))
-    assert "--trust-checkpoint" in said("resnet20", "--teacher-weights", tmp_path / "evil.pth")
-    words = said("resnet8x4", "--teacher-weights", tmp_path / "w.pth")
-    assert "tensors" in words
-    shutil.copytree(place / "teacher", tmp_path / "short")
-    weights = tmp_path / "short/model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:1000])
-    assert said(tmp_path / "short").startswith(f"{weights} is truncated or damaged (")
-
-
-def test_a_student_that_is_larger_is_warned_of(place: Path, tmp_path: Path,
-                                               capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
-    code, said, err = call(capsys, *asked(place, "--out", tmp_path / "run", "--no-report", "epochs=1",
-                                          student="resnet32x4"))  # fmt: skip
+    (tmp_path / "ownmade.py").write_text(OWN)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    out = tmp_path / "run"
+    code, said, err = call(capsys, *asked(place, "--out", out, "--no-report", "epochs=1", student="ownmade:net"))
     assert code == 0, err
-    assert "Warning: The student has" in " ".join(said.split())
-
-
-def test_what_is_not_finite_stops_the_student_alone(place: Path, tmp_path: Path,
-                                                    capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
-    code, said, err = call(capsys, *asked(place, "--out", tmp_path / "run", "--no-report", "--objective", "pld,ce",
-                                          "objective.ce.weight=1e30", "learning_rate=1e30"))  # fmt: skip
+    assert f"Student: {out / 'student'}" in said
+    evaluated = f"evaluate {out / 'student'} --teacher {place / 'teacher'} --data {place / 'pets'} --trust-checkpoint"
+    assert f"    plackett {evaluated}\n" in said
+    assert f"export {out / 'student'} --data {place / 'pets'} --out {out / 'export'} --trust-checkpoint\n" in said
+    code, _, err = call(capsys, *evaluated.removesuffix(" --trust-checkpoint").split())
     assert code == 2
-    assert "stopped in epoch" in said or "stopped after epoch" in said
-    assert err.splitlines()[-1].startswith("The student that was to be kept did not finish")
+    assert err.splitlines()[-1].endswith("pass --trust-checkpoint if you trust it.")
 
 
-def test_a_folder_that_may_not_be_written_is_told_before_the_work(place: Path, tmp_path: Path,
-                                                                  capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
-    (tmp_path / "file").write_text("")
-    assert sentence(capsys, *asked(place, "--out", tmp_path / "file")) == (
-        f"{tmp_path / 'file'} is not a folder, so nothing can be written to {tmp_path / 'file'}: name a folder with "
-        "--out."
-    )
+def test_teachers_weights_are_part_of_the_command_that_is_printed(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torch.save(packed.load(place / "teacher").network.state_dict(), tmp_path / "w.pth")
+    named = ("--teacher", "resnet20", "--teacher-weights", tmp_path / "w.pth", "--teacher-classes", "same",
+             "--teacher-sight", "size=16,mean=0.5,std=0.25,crop=1")  # fmt: skip
+    code, said, err = call(capsys, *asked(place, "--out", tmp_path / "run", "--no-report", "epochs=1"), *named)
+    assert code == 0, err
+    assert f"--teacher resnet20 --teacher-weights {tmp_path / 'w.pth'} --teacher-classes same --data" in said
 
 
-def test_recipes_are_listed_shown_and_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                             capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+def test_moved_pictures_and_another_folder_go_on(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same pictures and the same teacher are the same run, wherever they lie; one more picture is another."""
+    out = tmp_path / "run"
+    code, first, err = call(capsys, *asked(place, "--out", out, "--no-report", "epochs=1"))
+    assert code == 0, err
+    moved = shutil.copytree(place / "pets", tmp_path / "dogs")
+    shutil.copytree(place / "teacher", tmp_path / "teacher")
     monkeypatch.chdir(tmp_path)
-    code, said, _ = call(capsys, "recipes")
-    assert code == 0
-    assert "small-pictures" in said
-    assert "cifar100-tau" in said
-    code, said, _ = call(capsys, "recipes", "show", "pictures")
-    assert yaml.safe_load(said)["training"]["epochs"] == 30
-    code, said, _ = call(capsys, "recipes", "copy", "pictures", "mine.yaml")
-    assert said == "mine.yaml: change it, then: plackett distill --recipe mine.yaml\n"
-    assert sentence(capsys, "recipes", "copy", "pictures", "mine.yaml") == (
-        "mine.yaml is there already: name another file, or remove it."
-    )
-    assert sentence(capsys, "recipes", "show", "picture").startswith(
-        "There is no recipe 'picture'; did you mean 'pictures'? (choices: "
-    )
-    assert sentence(capsys, "recipes", "shwo", "pictures") == (
-        "plackett recipes cannot 'shwo'; did you mean 'show'? (choices: copy, list, show)."
-    )
-    assert sentence(capsys, "recipes", "show").startswith(
-        "Say which recipe to show: plackett recipes show NAME; choices"
-    )
-    assert sentence(capsys, "distill", "--recipe", "picture") == (
-        "There is no recipe 'picture'; did you mean 'pictures'? (choices: pictures, small-pictures). A file ends in .yaml."
-    )
-    (tmp_path / "odd.yaml").write_text("trainig: {epochs: 3}\n")
-    assert sentence(capsys, "distill", "--recipe", "odd.yaml").startswith(
-        "The recipe odd.yaml: there is no key 'trainig'; did you mean 'training'? (choices: "
-    )
+    arguments = asked(Path(), "--out", "run", "--no-report", "epochs=1", data=Path("dogs"))
+    code, said, err = call(capsys, *arguments)
+    assert code == 0, err
+    assert "epoch 1" not in said
+    assert said[said.index("On 24 pictures") : said.index("Student")] in first
+    shutil.copy(moved / "train/cat/00.png", moved / "train/cat/more.png")
+    code, _, err = call(capsys, *arguments)
+    assert code == 2
+    words = err.splitlines()[-1]
+    assert words.startswith("run/seed-0 was made by another configuration: pictures.train was ")
+    assert words.endswith(". Go on with the old one, or take another folder with --out.")
 
 
-def test_the_shipped_recipe_says_every_key_as_it_is_without_it() -> None:
-    from plackett.distilling.asked import Asked, read
+def test_pictures_to_test_on_that_cannot_be_read_are_named_once_and_not_counted(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every share is of those that were shown: accuracy and agreement, counted here from what was written."""
+    data, out = shutil.copytree(place / "pets", tmp_path / "pets"), tmp_path / "run"
+    (data / "test/cat/00.png").write_text("no picture")
+    code, said, err = call(capsys, *asked(place, "--out", out, "--no-report", data=data))
+    assert code == 0, err
+    assert said.count("test/cat/00.png cannot be read") == 1
+    assert "On 23 pictures to test with, 3 classes" in said
+    run, held = read_run(out / "seed-0"), load_file(out / "seed-0/predictions.safetensors")
+    assert run.results is not None
+    assert run.record.data.test == 23
+    assert "1 pictures to test on could not be read and are left out: test/cat/00.png." in run.results.warnings
+    targets, targets_said = predictions.answers(out / "seed-0/predictions.safetensors", ["PLD"])
+    assert len(targets) == 23
+    right = int((targets_said["PLD"] == targets).sum())
+    assert run.results.students["PLD"].accuracy == pytest.approx(right / 23)
+    assert held
 
-    assert read("pictures", {}) == Asked()
-    held = json.loads(json.dumps(yaml.safe_load(_text("pictures"))))
-    named = set(Asked.model_fields) - {"teacher", "teacher_weights", "teacher_classes", "teacher_options",
-                                       "teacher_sight", "student", "student_weights", "student_options",
-                                       "student_sight", "data", "splits", "unlabelled", "student_taps",
-                                       "teacher_taps"}  # fmt: skip
-    assert set(held) == named
+
+@pytest.mark.parametrize("tap", ["middle", "stage9"])
+def test_one_named_feature_is_what_is_read(
+    place: Path, tmp_path: Path, tap: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    taps = (f"student_taps.{tap}=layer2.0", f"teacher_taps.{tap}=layer1.2")
+    out = tmp_path / "run"
+    code, _, err = call(capsys, *asked(place, "--out", out, "--no-report", "epochs=1", "--objective", "fitnet", *taps))
+    assert code == 0, err
+    assert read_run(out / "seed-0").record.config["methods"]["FitNet"]["fitnet"]["taps"] == [tap]
 
 
-def _text(name: str) -> str:
-    from plackett.distilling import asked
-
-    return asked.text(name)
+def test_letters_that_a_font_lacks_are_no_warning(
+    place: Path, tmp_path: Path, recwarn: pytest.WarningsRecorder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = ("<b>x&y<b>", "a b'c", "你好 🐈")
+    data = pets.folder(tmp_path / "odd", {"train": 4, "val": 4}, classes=odd)
+    said = ("--teacher-classes", "same", "--objective", "pld,ce")
+    code, _, err = call(capsys, *asked(place, "--out", tmp_path / "run", "epochs=1", *said, data=data))
+    assert code == 0, err
+    assert not [str(each.message) for each in recwarn if "Glyph" in str(each.message)]
+    page = (tmp_path / "run/report.html").read_text()
+    assert odd[0] not in page
+    assert odd[2] in page

@@ -21,6 +21,18 @@ def test_what_is_said_last_holds(tmp_path: Path) -> None:
     assert asked.mix == Asked().mix
 
 
+def test_a_recipe_has_short_keys_too_and_none_twice(tmp_path: Path) -> None:
+    recipe = tmp_path / "r.yaml"
+    recipe.write_text("epochs: 5\ntraining: {clip: 1.0}\nflip: 0\n")
+    asked = read(str(recipe), {}, ["optimiser_options.eps=1e-6"])
+    assert (asked.training.epochs, asked.training.clip, asked.augment.flip) == (5, 1.0, 0)
+    assert asked.training.optimiser_options == {"eps": 1e-6}
+    recipe.write_text("epochs: 5\ntraining: {epochs: 6}\n")
+    with pytest.raises(InputError) as told:
+        read(str(recipe), {})
+    assert str(told.value) == "The recipe says epochs twice: once alone, once in training. Leave one of them out."
+
+
 def test_options_of_an_objective_by_name_and_by_terms() -> None:
     asked = read(None, {"objective": "kd, pld"}, ["objective.kd.ce_weight=0.3", "objective.pld.label_weight=0.5"])
     found = terms.methods(asked)

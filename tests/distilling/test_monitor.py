@@ -118,3 +118,15 @@ def test_a_student_at_chance_is_told(place: Path) -> None:
         "S: after epoch 1 it is right on 33.3 % of 120 pictures, where guessing is on 33.3 %. If that stays so, lower "
         "the learning rate (or warm up longer), and look at some training pictures and their labels."
     ]
+
+
+def test_a_gradient_that_is_not_finite_has_no_shares_and_is_told(place: Path) -> None:
+    """A record holds numbers only: shares that are not numbers would make all of the metrics unreadable."""
+    scene = Scene(place, {"pld": {}, "ce": {}})
+    with torch.no_grad():
+        next(scene.student.model.parameters()).fill_(float("nan"))
+    assert scene.found()["gradient_share"] == {}
+    assert scene.sentences == [
+        "S: the shares of its terms in the gradient are not known after epoch 1, for on the last batch one is not "
+        "finite: lower the learning rate, or take precision=float32."
+    ]

@@ -146,11 +146,23 @@ def _run(asked: Asked, folder: Path, options: dict[str, Any], *, report: bool) -
     named, pictures = shlex.quote(str(kept)), shlex.quote(asked.data)
     if not asked.teacher:
         print(f"\nNetwork: {kept}\n\nTo make a small one of it:")
-        print(f"    plackett distill --teacher {named} --student timm:NAME --data {pictures}")
+        print(f"    plackett distill --teacher {named} --student timm:NAME --data {pictures}{_trust(kept)}")
         return
     print(f"Student: {kept}\n\nWhat it costs, and files that others run:")
-    print(f"    plackett evaluate {named} --teacher {shlex.quote(asked.teacher)} --data {pictures}")
-    print(f"    plackett export {named} --data {pictures} --out {shlex.quote(str(folder / 'export'))}")
+    taught = f"--teacher {shlex.quote(asked.teacher)}"
+    if asked.teacher_weights is not None:
+        taught += f" --teacher-weights {shlex.quote(asked.teacher_weights)}"
+    if asked.teacher_classes is not None:
+        taught += f" --teacher-classes {shlex.quote(asked.teacher_classes)}"
+    print(f"    plackett evaluate {named} {taught} --data {pictures}{_trust(kept, asked.teacher)}")
+    print(f"    plackett export {named} --data {pictures} --out {shlex.quote(str(folder / 'export'))}{_trust(kept)}")
+
+
+def _trust(*named: Path | str) -> str:
+    """What must be said besides where one of these folders names code of the user's own."""
+    from plackett.models.packed import runs_code
+
+    return " --trust-checkpoint" if any(runs_code(Path(each)) for each in named) else ""
 
 
 def _called(data: str) -> str:

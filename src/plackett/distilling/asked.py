@@ -123,7 +123,7 @@ class Asked(Strict):
 
 def read(recipe: str | None, given: Mapping[str, Any], pairs: Sequence[str] = ()) -> Asked:
     """A recipe, then options by name, then `key=value`; what is said last holds."""
-    said = {} if recipe is None else _held(recipe)
+    said = {} if recipe is None else _gathered(_held(recipe))
     where = "The command" if recipe is None else f"The recipe {recipe}"
     said = {**said, **{key: value for key, value in given.items() if value is not None}}
     for pair in pairs:
@@ -176,6 +176,18 @@ def _held(recipe: str) -> dict[str, Any]:
     return held or {}
 
 
+def _gathered(held: Mapping[str, Any]) -> dict[str, Any]:
+    """A recipe with short keys (`epochs: 50`) put where they belong, as on the command line."""
+    said = {key: value for key, value in held.items() if _part_of(key) is None}
+    for key, meant in held.items():
+        if (part := _part_of(key)) is not None:
+            within = said.get(part) or {}
+            if not isinstance(within, Mapping) or key in within:
+                raise InputError(f"The recipe says {key} twice: once alone, once in {part}. Leave one of them out.")
+            said[part] = {**within, key: meant}
+    return said
+
+
 def _put(said: dict[str, Any], pair: str) -> None:
     """Enters `key=value` where it belongs."""
     key, equals, written = pair.partition("=")
@@ -223,19 +235,23 @@ def _change(said: dict[str, Any], key: str, rest: list[str], meant: Any) -> None
 _PARTS: dict[str, type[Strict]] = {"training": Learning, "augment": Augment, "mix": Mixing}
 
 
+def _part_of(key: str) -> str | None:
+    """The one part that has such a key, where it is not a key of the whole."""
+    places = [part for part, model in _PARTS.items() if key in model.model_fields]
+    return places[0] if len(places) == 1 and key not in Asked.model_fields else None
+
+
 def _placed(key: str) -> str:
     """The full key of a short one."""
     head, dot, rest = key.partition(".")
     if head in _PARTS and dot:
         _known(rest, _PARTS[head].model_fields, f"{head} has no key")
-    if dot or key in Asked.model_fields:
-        _known(head, [*Asked.model_fields], "There is no key")
+    if head in Asked.model_fields:
         return key
-    places = [part for part, model in _PARTS.items() if key in model.model_fields]
-    if len(places) == 1:
-        return f"{places[0]}.{key}"
+    if (part := _part_of(head)) is not None:
+        return f"{part}.{key}"
     leaves = [leaf for model in _PARTS.values() for leaf in model.model_fields]
-    raise InputError(f"There is no key {key!r}; {did_you_mean(key, dict.fromkeys([*Asked.model_fields, *leaves]))}.")
+    raise InputError(f"There is no key {head!r}; {did_you_mean(head, dict.fromkeys([*Asked.model_fields, *leaves]))}.")
 
 
 def _known(word: str, choices: Iterable[str], what: str) -> None:

@@ -42,6 +42,7 @@ from plackett.experiments.records import (
 from plackett.objectives import Objective
 from plackett.teachers import SeeingTeacher
 from plackett.training import Checkpoints, Cohort, Paused, Problem, Recipe, Stepping, Student
+from plackett.training.checkpoint import LAST
 
 Methods = Mapping[str, Mapping[str, Any]]
 
@@ -63,7 +64,10 @@ def train(work: Work, seed: int, methods: Methods) -> None:
             final = _final(work, folder, cast, fitted)
             _leave(work, folder, cast, fitted, final)
         seconds = round(fitted.seconds, 2)
-        done = record.model_copy(update={"status": "finished", "seconds": seconds, "teacher": work.teacher_record})
+        readable = record.data.model_copy(update={"test": len(cast.tested)})
+        done = record.model_copy(update={
+            "status": "finished", "seconds": seconds, "data": readable, "teacher": work.teacher_record,
+        })  # fmt: skip
     except BaseException as error:
         status = "interrupted" if isinstance(error, KeyboardInterrupt | OutOfTime | Paused) else "failed"
         with suppress(OSError):
@@ -93,14 +97,20 @@ class _Noticed:
         self.work.telling.say(f"{bad.name} cannot be read ({bad.why}); another of its class stands in for it.")
 
     def all(self) -> list[str]:
-        if not self.bad:
-            return self.sentences
-        more = f" and {len(self.bad) - 5} more" if len(self.bad) > 5 else ""
-        return [
-            *self.sentences,
-            f"{len(self.bad)} pictures to train on could not be read, and others of their class stood in for them: "
-            f"{', '.join(self.bad[:5])}{more}.",
-        ]
+        found = [*self.sentences]
+        if self.bad:
+            found.append(
+                f"{len(self.bad)} pictures to train on could not be read, and others of their class stood in for them: "
+                f"{_named(self.bad)}."
+            )
+        if left_out := self.work.left_out:
+            found.append(f"{len(left_out)} pictures to test on could not be read and are left out: {_named(left_out)}.")
+        return found
+
+
+def _named(pictures: Sequence[str]) -> str:
+    more = f" and {len(pictures) - 5} more" if len(pictures) > 5 else ""
+    return f"{', '.join(pictures[:5])}{more}"
 
 
 @dataclass(frozen=True)
@@ -267,6 +277,7 @@ def _config(work: Work, seed: int, methods: Methods) -> dict[str, Any]:
     found = work.found
     return as_json({
         **work.asked.model_dump(mode="json", exclude=_WITHOUT_EFFECT),
+        "teacher": "" if found.teacher is None else found.teacher.spec,
         "teacher_sha256": found.teacher_sha256,
         "teacher_sight": None if found.teacher is None else found.teacher.sight.as_dict(),
         "student_sight": found.sight.as_dict(),
@@ -278,10 +289,12 @@ def _config(work: Work, seed: int, methods: Methods) -> dict[str, Any]:
 
 
 def _finished(folder: Path, wanted: RunRecord) -> bool:
-    """Whether the run is there already; one of another configuration is refused."""
+    """Whether the run is there already; one of another configuration is refused, unless it left nothing."""
     if not (folder / RUN).exists():
         return False
     run = read_run(folder)
+    if run.results is None and not (folder / LAST).exists():
+        return False
     besides = {"threads", "workers"}
     held, asked = ({k: v for k, v in record.config.items() if k not in besides} for record in (run.record, wanted))
     if changes := list(differences(held, asked)):
@@ -298,7 +311,7 @@ def _record(work: Work, seed: int, methods: Methods) -> RunRecord:
     return RunRecord(
         name=title(asked),
         command=work.order.command,
-        group=title(asked),
+        group=asked.student,  # not the pictures, whose folder may be called otherwise when it goes on
         status="running",
         seed=seed,
         students=list(methods),

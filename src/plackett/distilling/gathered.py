@@ -58,12 +58,14 @@ class Gathered:
 
     @cached_property
     def stages(self) -> tuple[str, ...]:
-        """What both networks have by that name."""
+        """What both networks have by that name: of what was asked for, where anything was."""
         if self.teacher is None:
             return ()
         theirs = (*self.asked.teacher_taps, *stages(self.teacher.network))
         ours = dict.fromkeys((*self.asked.student_taps, *stages(self.student.network)))
-        return tuple(stage for stage in ours if stage in theirs)
+        shared = tuple(stage for stage in ours if stage in theirs)
+        asked = tuple(tap for tap in shared if tap in {**self.asked.student_taps, **self.asked.teacher_taps})
+        return asked or shared
 
     @property
     def teacher_names(self) -> tuple[str, ...] | None:
@@ -123,7 +125,7 @@ class Gathered:
 
 def gather(asked: Asked, *, trust: bool = False, limit: int | None = None) -> Gathered:
     """Opens what is named; `limit` takes at most so many pictures of each part, evenly spaced."""
-    terms.methods(asked)  # a name that does not exist is told before anything is loaded
+    methods = terms.methods(asked)  # a name that does not exist is told before anything is loaded
     opened = open_pictures(asked.data, splits=asked.splits or None)
     if opened.train is None:
         raise InputError(
@@ -152,7 +154,9 @@ def gather(asked: Asked, *, trust: bool = False, limit: int | None = None) -> Ga
     notes = (*opened.notes, *(f"Student: {note}" for note in student.notes))
     found = Gathered(asked, train, labelled, val, test, notes, teacher, student, trust)
     with torch.random.fork_rng(devices=[]):
-        found.seeing(())  # class counts and names that do not fit are told here
+        seeing = found.seeing(())  # class counts and names that do not fit are told here
+    if seeing is not None:
+        terms.require_label_weight(methods, seeing.matched.missing)
     return found
 
 

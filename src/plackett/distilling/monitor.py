@@ -73,6 +73,8 @@ class Monitor:
         batch, signals = self.cohort.seen
         norms = _norms(student, batch, signals, self.cohort)
         whole = sum(norms.values())
+        if not math.isfinite(whole):
+            return {}
         return {name: norm / whole if whole > 0 else 0.0 for name, norm in norms.items()}
 
     def _first_choice(self, student: Student) -> float | None:
@@ -91,7 +93,13 @@ class Monitor:
     def _look(self, student: Student, report: EpochReport, shares: Mapping[str, float], right: float) -> None:
         name, epoch = student.name, report.epoch + 1
         terms = report.metrics[name].terms
-        for term, share in shares.items():
+        if not shares:
+            self._once(
+                f"{name}: the shares of its terms in the gradient are not known after epoch {epoch}, for on the last "
+                "batch one is not finite: lower the learning rate, or take precision=float32."
+            )
+        for term in student.objective.losses:
+            share = shares.get(term, 1.0)
             if terms.get(term) == 0:
                 self._once(
                     f"{name}: its term {term!r} is exactly 0 after epoch {epoch}, so that it teaches nothing: look at "

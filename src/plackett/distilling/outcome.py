@@ -101,8 +101,10 @@ def _change(run: Run, method: str, base: str) -> str:
 
 def _said(runs: Sequence[Run], base: str, made: Sequence[Row]) -> list[str]:
     seeds = len(runs)
+    if not made:
+        return []
     if len(made) < 2:
-        ours = made[0].method if made else "the student"
+        ours = made[0].method
         if is_plain(ours, runs):
             return []
         return [

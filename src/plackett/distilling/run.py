@@ -69,7 +69,7 @@ def _handed_on(work: Work, method: str) -> Path | None:
     results = read_run(work.folder(seed)).results
     if results is None or method not in results.students:
         return None
-    source = weights.read(work.folder(seed), method)
+    source = weights.read(work.folder(seed), method, trust=True)  # it has just been written here
     about = {
         "objective": method, "seed": seed, "teacher": work.asked.teacher,
         "accuracy": results.students[method].accuracy,
@@ -91,7 +91,7 @@ def _study(work: Work, methods: list[str]) -> StudyRecord:
         command=work.order.command,
         status="running",
         baseline="CE" if "CE" in methods else methods[0],
-        cases=[CaseRecord(group=name, title=name)],
+        cases=[CaseRecord(group=asked.student, title=name)],
         runs=[f"seed-{seed}" for seed in asked.seeds],
     )
 

@@ -14,6 +14,7 @@ from plackett.distilling.asked import Asked
 from plackett.errors import InputError, did_you_mean
 from plackett.experiments.recipes import merged
 from plackett.experiments.sweep import changed_terms, own_term
+from plackett.teachers.matched import listed
 
 TITLES = {"fitnet": "FitNet", "listmle": "ListMLE", "position_listmle": "p-ListMLE"}
 DATA = ("imagenet", "cifar100")  # whose settings stand for pictures of any kind, in this order
@@ -85,6 +86,18 @@ def projected(
     return whole
 
 
+def require_label_weight(found: Mapping[str, Mapping[str, Any]], missing: Sequence[str]) -> None:
+    """PLD weighs the label by the teacher, who says nothing of a class that is `missing` from its own."""
+    for terms in found.values():
+        for name, term in terms.items():
+            told = isinstance(term, Mapping) and term.get("label_weight") is not None
+            if missing and _loss(name, term) == "pld" and not told:
+                raise InputError(
+                    f"The teacher does not offer {listed(missing)}, so that PLD has no weight for such labels: say "
+                    f"what they are worth with objective.{name}.label_weight=1."
+                )
+
+
 def temperature(terms: Mapping[str, Any]) -> float | None:
     """At which the method's own term reads the teacher, where that is PLD."""
     own = own_term(terms)
@@ -109,7 +122,7 @@ def _taps(name: str, term: Any, stages: Sequence[str]) -> tuple[str, ...]:
         return (term["taps"],) if isinstance(term["taps"], str) else tuple(term["taps"])
     if loss not in READS:
         return ()
-    found = (EMBEDDING,) if READS[loss] == EMBEDDING else tuple(stages[_WHICH[READS[loss]]])
+    found = (EMBEDDING,) if READS[loss] == EMBEDDING else tuple(stages[_WHICH[READS[loss]]] or stages)
     if not found:
         raise InputError(
             f"The objective's term {name!r} reads stages of the networks, and these two share none by name: name "

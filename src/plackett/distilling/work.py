@@ -76,6 +76,7 @@ class Work:
     found: Gathered
     device: torch.device
     telling: Telling
+    left_out: list[str] = field(default_factory=list)  # pictures to test on that cannot be read
 
     @property
     def mode(self) -> Mode:
@@ -104,6 +105,9 @@ class Work:
         )  # fmt: skip
 
     def _bad(self, bad: Bad) -> None:
+        if bad.name in self.left_out:
+            return
+        self.left_out.append(bad.name)
         self.telling.say(f"{bad.name} cannot be read ({bad.why}); it is left out.")
 
     @cached_property
@@ -113,7 +117,7 @@ class Work:
         if found.teacher is None:
             return None
         key = as_json({
-            "teacher": asked.teacher, "sha256": found.teacher_sha256, "sight": found.teacher.sight.as_dict(),
+            "teacher": found.teacher.spec, "sha256": found.teacher_sha256, "sight": found.teacher.sight.as_dict(),
             "names": asked.teacher_classes, "student": found.student.spec, "seen": found.sight.as_dict(),
             "pictures": found.val.fingerprint(), "at_most": asked.check_pictures,
             "plackett": surroundings.versions()["plackett"],

@@ -37,12 +37,12 @@ def write(
     return packed.save(place(folder, student), held)
 
 
-def read(folder: Path, student: str) -> Packed:
-    """A student of a finished run, in evaluation mode."""
+def read(folder: Path, student: str, *, trust: bool = False) -> Packed:
+    """A student of a finished run, in evaluation mode; `trust` as of `packed.load`."""
     where = place(folder, student)
     if not where.exists():
         raise InputError(
             f"{folder} does not hold the weights of {student!r} ({where} is not there): the run is not finished, or an "
             "older plackett made it. Run its command again."
         )
-    return packed.load(where)
+    return packed.load(where, trust=trust)

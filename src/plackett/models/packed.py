@@ -88,6 +88,14 @@ def load(folder: Path, *, trust: bool = False) -> Packed:
     return Packed(network.eval(), spec, classes, sight, about, options)
 
 
+def runs_code(folder: Path) -> bool:
+    """Whether `load` needs `trust` for it; not of a folder that plackett did not save."""
+    try:
+        return _own(str(read(folder)["spec"]))
+    except InputError:
+        return False
+
+
 def tensors(folder: Path) -> dict[str, Tensor]:
     """The weights alone, which need no one to build the network."""
     return _matching(folder)[1]
@@ -148,13 +156,18 @@ def _before(folder: Path) -> dict[str, Any] | None:
     return ours
 
 
+def _own(spec: str) -> bool:
+    """Whether a factory of the user's own is named."""
+    kind, colon, _ = spec.partition(":")
+    return bool(colon) and kind not in ("timm", "torchvision")
+
+
 def _build(
     folder: Path, spec: str, classes: tuple[str, ...], sight: Sight, options: Mapping[str, Any], trust: bool
 ) -> nn.Module:
     from plackett.models.named import named  # which reads folders such as these
 
-    kind, colon, _ = spec.partition(":")
-    if colon and kind not in ("timm", "torchvision") and not trust:
+    if _own(spec) and not trust:
         raise InputError(
             f"{folder} holds a network that {spec} builds, and loading it would import and run that code: pass "
             "--trust-checkpoint if you trust it."

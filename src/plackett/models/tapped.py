@@ -62,7 +62,17 @@ class _Tapped(nn.Module):
         features.update(basket.found)
         _unchanged(basket)
         basket.wanted, basket.found = (), {}
+        if lacking := [tap for tap in taps if tap not in features]:
+            place = plan.watched[lacking[0]]
+            raise InputError(
+                f"{type(self).__name__} has a module {place!r} but never calls it, only what is in it, so that it "
+                f"gives no feature: name the last part of it, such as {self._last_of(place)!r}."
+            )
         return logits, {tap: features[tap] for tap in taps}
+
+    def _last_of(self, place: str) -> str:
+        children = [name for name, _ in self.get_submodule(place).named_children()]
+        return f"{place}.{children[-1]}" if children else place
 
     def _answer(self, inputs: Tensor, taps: Sequence[str]) -> tuple[Tensor, dict[str, Tensor]]:
         own = {tap: self._plan.own[tap] for tap in taps if tap in self._plan.own}

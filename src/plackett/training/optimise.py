@@ -132,8 +132,8 @@ class Recipe:
 def _suggested(name: str, known: Iterable[str]) -> str:
     """As `did_you_mean`, of so many names that only the usual ones are listed."""
     close = difflib.get_close_matches(name, known, n=1)
-    meant = f"did you mean {close[0]!r}? " if close else ""
-    return f"{meant}(timm has {', '.join(USUAL)}, and others)"
+    listing = f"timm has {', '.join(USUAL)}, and others"
+    return f"did you mean {close[0]!r}? ({listing})" if close else listing
 
 
 def _timm() -> Any:

@@ -1,0 +1,37 @@
+"""`plackett distill` called as a person calls it, on small pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from plackett.cli import main
+from tests.distilling import pets
+
+SMALL = ("--student-sight", "size=16,mean=0.5,std=0.25,crop=1", "epochs=2", "batch_size=12", "--workers", 0)
+
+
+def call(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as end:
+        main([*map(str, arguments)])
+    said = capsys.readouterr()
+    return int(end.value.code or 0), said.out, said.err
+
+
+def sentence(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    code, _, err = call(capsys, *arguments)
+    assert code == 2, err
+    return err.splitlines()[-1]
+
+
+def made(root: Path) -> Path:
+    """Pictures in `pets`, and in `teacher` who has learned them."""
+    pets.folder(root / "pets", {"train": 12, "val": 6, "test": 8})
+    pets.teacher(root / "pets", root / "teacher")
+    return root
+
+
+def asked(place: Path, *more: object, data: Path | None = None, student: str = "resnet8x4") -> tuple[object, ...]:
+    named = ("--teacher", place / "teacher", "--student", student, "--data", data or place / "pets")
+    return ("distill", *named, *SMALL, *more)
