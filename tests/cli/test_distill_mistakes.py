@@ -75,6 +75,19 @@ def test_a_mistake_that_trained_nothing_leaves_the_folder_free(place: Path, tmp_
     )
 
 
+@pytest.mark.parametrize(("key", "said"), [
+    ("flip=2", "flip is how often it happens, from 0 to 1, not 2."),
+    ("warmup_epochs=2", "A recipe's warmup_epochs must be at least 0 and below its 2 epochs, not 2."),
+    ("optimiser_options.betta=1", "The optimiser 'adamw' cannot be made with {'betta': 1}: "),
+    ("mixup=-1", "The alpha of mixup is at least 0, not -1."),
+])  # fmt: skip
+def test_a_value_that_no_training_takes_is_told_before_the_teacher_is_checked(
+    place: Path, tmp_path: Path, key: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sentence(capsys, *asked(place, "--out", tmp_path / "run", "--no-report", key)).startswith(said)
+    assert not (tmp_path / "run").exists()
+
+
 def test_data_that_does_not_fit_gets_its_sentence(place: Path, tmp_path: Path,
                                                   capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
     def said(data: Path, *more: object) -> str:

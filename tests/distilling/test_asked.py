@@ -38,6 +38,7 @@ def test_options_of_an_objective_by_name_and_by_terms() -> None:
     found = terms.methods(asked)
     assert found["KD"] == {"ce": {"weight": 0.3}, "kd": {"weight": 0.7, "temperature": 2.0}}
     assert found["PLD"]["pld"]["label_weight"] == 0.5
+    assert read(None, {"objective": "PLD, CE"}).objective == ["pld", "ce"]
     asked = read(None, {"objective": {"ce": 0.5, "pld": 1.0}}, ["objective.pld.temperature=3"])
     assert terms.methods(asked) == {"CE+PLD": {"ce": 0.5, "pld": {"weight": 1.0, "temperature": 3}}}
 

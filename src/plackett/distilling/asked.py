@@ -94,7 +94,9 @@ class Asked(Strict):
     @field_validator("objective", mode="before")
     @classmethod
     def _names(cls, given: Any) -> Any:
-        return [name.strip() for name in given.split(",") if name.strip()] if isinstance(given, str) else given
+        if isinstance(given, str):
+            given = [name for name in given.split(",") if name.strip()]
+        return [str(name).strip().casefold() for name in given] if isinstance(given, list) else given
 
     @field_validator("seeds")
     @classmethod

@@ -142,7 +142,7 @@ def _cast(work: Work, seed: int, methods: Methods, noticed: _Noticed) -> Iterato
     taps = terms.reads(methods, found.stages)
     batches = PictureBatches(
         found.train, min(asked.training.batch_size, len(found.train)), derive(seed, "batches"), found.sight,
-        device=work.device, workers=work.workers, augment=Augmentation(**asked.augment.model_dump()), mix=_mix(asked),
+        device=work.device, workers=work.workers, augment=_augmentation(asked), mix=_mix(asked),
         drop_last=True, bad_limit=asked.bad_limit, on_bad=noticed.unreadable,
     )  # fmt: skip
     students = _students(work, methods, taps, seed, batches)
@@ -160,11 +160,7 @@ def _cast(work: Work, seed: int, methods: Methods, noticed: _Noticed) -> Iterato
 
 def _students(work: Work, methods: Methods, taps: tuple[str, ...], seed: int, batches: PictureBatches) -> list[Student]:
     learning, made = work.asked.training, []
-    warmup = learning.epochs / 20 if learning.warmup_epochs is None else learning.warmup_epochs
-    recipe = Recipe(
-        learning.epochs, batches.size, learning.learning_rate, learning.weight_decay, learning.optimiser,
-        learning.optimiser_options, warmup, learning.decay_norms,
-    )  # fmt: skip
+    recipe = _recipe(work.asked, batches.size)
     for name, each in methods.items():
         with torch.random.fork_rng(devices=[]):  # some objectives have weights of their own
             torch.manual_seed(derive(seed, "objective", name))
@@ -334,6 +330,25 @@ def _record(work: Work, seed: int, methods: Methods) -> RunRecord:
 
 def title(asked: Asked) -> str:
     return f"{asked.student} on {Path(asked.data).name or asked.data}"
+
+
+def check(asked: Asked) -> None:
+    """Values that no training takes are told before anything takes time."""
+    _augmentation(asked), _mix(asked)
+    _recipe(asked, asked.training.batch_size).make([nn.Parameter(torch.zeros(2, 2))])
+
+
+def _recipe(asked: Asked, size: int) -> Recipe:
+    learning = asked.training
+    warmup = learning.epochs / 20 if learning.warmup_epochs is None else learning.warmup_epochs
+    return Recipe(
+        learning.epochs, size, learning.learning_rate, learning.weight_decay, learning.optimiser,
+        learning.optimiser_options, warmup, learning.decay_norms,
+    )  # fmt: skip
+
+
+def _augmentation(asked: Asked) -> Augmentation:
+    return Augmentation(**asked.augment.model_dump())
 
 
 def _mix(asked: Asked) -> Mix | None:

@@ -38,6 +38,7 @@ def distil(order: Order, telling: Telling, show: Callable[[Findings], None]) -> 
     """
     begun = time.perf_counter()
     asked = order.asked.small() if order.smoke else order.asked
+    cohorts.check(asked)
     found = gather(asked, trust=order.trust, limit=SMOKE if order.smoke else None)
     work = Work(order, asked, found, devices.chosen(order.device), telling)
     for note in found.notes:
