@@ -19,6 +19,10 @@ class UnknownOptionError(InputError, TypeError):
     """An option that does not exist, or that was given twice; Python's own kind of error, with a suggestion."""
 
 
+class UnfinishedError(PlackettError):
+    """Work that was stopped on purpose before its end; what is done is saved, and the same command goes on."""
+
+
 class MissingExtraError(PlackettError, ImportError):
     """A command needs an optional dependency that is not installed."""
 

@@ -9,16 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from plackett.cli import main
 from plackett.experiments.demo import TINY, run
 from plackett.experiments.predictions import PREDICTIONS
-
-
-def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as end:
-        main(list(arguments))
-    said = capsys.readouterr()
-    return int(end.value.code or 0), said.out, said.err
+from tests.cli.calling import call
 
 
 @pytest.fixture(scope="module")

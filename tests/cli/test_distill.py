@@ -15,8 +15,9 @@ from plackett.cli import main
 from plackett.experiments import predictions
 from plackett.experiments.records import read_run
 from plackett.models import create, packed
+from tests.cli.calling import call
 from tests.distilling import pets
-from tests.distilling.command import asked, call, made
+from tests.distilling.command import asked, made
 
 pytest.importorskip("timm")
 

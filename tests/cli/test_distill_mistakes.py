@@ -12,8 +12,9 @@ import torch
 import yaml
 
 from plackett.models import create, packed
+from tests.cli.calling import call, sentence
 from tests.distilling import pets
-from tests.distilling.command import SMALL, asked, call, made, sentence
+from tests.distilling.command import SMALL, asked, made
 
 pytest.importorskip("timm")
 

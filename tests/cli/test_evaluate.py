@@ -9,24 +9,17 @@ from pathlib import Path
 import pytest
 import torch
 
-from plackett.cli import main
 from plackett.data.folders import open_pictures
 from plackett.data.loading import PictureBatches, Viewed
 from plackett.data.sight import Sight
 from plackett.models import create, parameters
 from plackett.models.packed import Packed, save
+from tests.cli.calling import call
 from tests.data.drawn import CLASSES, folder
 
 pytest.importorskip("timm")
 
 SIGHT = Sight(16, (0.5, 0.5, 0.5), (0.25, 0.25, 0.25), crop=1.0)
-
-
-def call(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as end:
-        main([*map(str, arguments)])
-    said = capsys.readouterr()
-    return int(end.value.code or 0), said.out, said.err
 
 
 @pytest.fixture(scope="module")

@@ -4,25 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from plackett.cli import main
 from tests.distilling import pets
 
 SMALL = ("--student-sight", "size=16,mean=0.5,std=0.25,crop=1", "epochs=2", "batch_size=12", "--workers", 0)
-
-
-def call(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as end:
-        main([*map(str, arguments)])
-    said = capsys.readouterr()
-    return int(end.value.code or 0), said.out, said.err
-
-
-def sentence(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    code, _, err = call(capsys, *arguments)
-    assert code == 2, err
-    return err.splitlines()[-1]
 
 
 def made(root: Path) -> Path:

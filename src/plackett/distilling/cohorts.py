@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,34 +14,31 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from plackett import models
 from plackett.data import derive
 from plackett.data.loading import Augmentation, Bad, Mix, PictureBatches
 from plackett.differences import differences
 from plackett.distilling import terms
 from plackett.distilling.asked import Asked
 from plackett.distilling.monitor import Monitor
-from plackett.distilling.shown import Shown
 from plackett.distilling.work import Work, as_json
 from plackett.errors import InputError
-from plackett.evaluation import accuracy, agreement
+from plackett.evaluation import accuracy
 from plackett.experiments import keep, surroundings
 from plackett.experiments.cohorts import Fitted, fit
-from plackett.experiments.compare import calibration_record
-from plackett.experiments.limit import OutOfTime
+from plackett.experiments.compare import student_result
 from plackett.experiments.records import (
     RESULTS,
     RUN,
     DataRecord,
     Results,
     RunRecord,
-    StudentResult,
     read_run,
+    under_way,
     write_json,
 )
 from plackett.objectives import Objective
 from plackett.teachers import SeeingTeacher
-from plackett.training import Checkpoints, Cohort, Paused, Problem, Recipe, Stepping, Student
+from plackett.training import Checkpoints, Cohort, Problem, Recipe, Stepping, Student
 from plackett.training.checkpoint import LAST
 
 Methods = Mapping[str, Mapping[str, Any]]
@@ -55,25 +52,18 @@ def train(work: Work, seed: int, methods: Methods) -> None:
         return
     noticed = _Noticed(work)
     work.order.limit.begin()
-    (folder / RESULTS).unlink(missing_ok=True)
-    write_json(folder / RUN, record)
-    try:
+    with under_way(folder, record):
         with _cast(work, seed, methods, noticed) as cast:
             keep.watch_memory(work.device)
             fitted = _fit(work, seed, methods, cast, noticed)
             final = _final(work, folder, cast, fitted)
             _leave(work, folder, cast, fitted, final)
         seconds = round(fitted.seconds, 2)
-        readable = record.data.model_copy(update={"test": len(cast.tested)})
+        readable = record.data.model_copy(update={"test": len(work.tested)})
         done = record.model_copy(update={
             "status": "finished", "seconds": seconds, "data": readable, "teacher": work.teacher_record,
         })  # fmt: skip
-    except BaseException as error:
-        status = "interrupted" if isinstance(error, KeyboardInterrupt | OutOfTime | Paused) else "failed"
-        with suppress(OSError):
-            write_json(folder / RUN, record.model_copy(update={"status": status, "message": str(error) or None}))
-        raise
-    write_json(folder / RESULTS, _results(cast, fitted, final, noticed))
+    write_json(folder / RESULTS, _results(work, cast, fitted, final, noticed))
     write_json(folder / RUN, done)
     for student in cast.students:
         if student.stopped is not None:
@@ -115,13 +105,11 @@ def _named(pictures: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class _Cast:
-    """Who takes part. Students are watched on `watched` while they learn; the last figures are of `tested`."""
+    """Who takes part."""
 
     students: list[Student]
     batches: PictureBatches
     teacher: SeeingTeacher | None
-    watched: Shown
-    tested: Shown
 
     @property
     def going(self) -> dict[str, Student]:
@@ -130,10 +118,6 @@ class _Cast:
     @property
     def reads_teacher(self) -> bool:
         return any(student.objective.reads_teacher for student in self.students)
-
-    def said(self, pictures: Shown) -> Tensor | None:
-        """What the teacher says of them, as it teaches."""
-        return None if self.teacher is None else pictures.predictions({"teacher": self.teacher.network})["teacher"]
 
 
 @contextmanager
@@ -149,13 +133,10 @@ def _cast(work: Work, seed: int, methods: Methods, noticed: _Noticed) -> Iterato
     teacher = found.seeing(taps)
     if teacher is not None:
         teacher.network.to(work.device)
-    watched = work.shown(found.val)
-    tested = watched if found.test is None else work.shown(found.test)
     try:
-        yield _Cast(students, batches, teacher, watched, tested)
+        yield _Cast(students, batches, teacher)
     finally:
-        for each in (batches, watched, tested):
-            each.close()
+        batches.close()
 
 
 def _students(work: Work, methods: Methods, taps: tuple[str, ...], seed: int, batches: PictureBatches) -> list[Student]:
@@ -183,9 +164,9 @@ def _fit(work: Work, seed: int, methods: Methods, cast: _Cast, noticed: _Noticed
 
     teacher = cast.teacher if cast.reads_teacher else None
     cohort = Cohort(cast.students, cast.batches, teacher, mode=work.mode, on_problem=save)
-    said = cast.said(cast.watched)
+    said = work.said(cast.teacher, work.watched)
     temperatures = {name: tau for name, each in methods.items() if (tau := terms.temperature(each)) is not None}
-    monitor = Monitor(cohort, teacher, temperatures, cast.watched.targets, said, noticed.warn)
+    monitor = Monitor(cohort, teacher, temperatures, work.watched.targets, said, noticed.warn)
     epochs, steps = asked.training.epochs, len(cast.batches)
     before = work.asked.seeds.index(seed) * epochs * steps
     total = len(work.asked.seeds) * epochs * steps
@@ -202,7 +183,7 @@ def _fit(work: Work, seed: int, methods: Methods, cast: _Cast, noticed: _Noticed
             work.telling.progress(what[0], place[0], total)
 
     return fit(
-        cohort, cast.watched, folder, _config(work, seed, methods), epochs, asked.evaluate_every, 1, told, monitor,
+        cohort, work.watched, folder, _config(work, seed, methods), epochs, asked.evaluate_every, 1, told, monitor,
         tensorboard=work.order.tensorboard, limit=work.order.limit, pause=work.order.pause, stepped=stepped,
     )  # fmt: skip
 
@@ -218,13 +199,13 @@ class _Final:
 
 def _final(work: Work, folder: Path, cast: _Cast, fitted: Fitted) -> _Final:
     networks: dict[str, nn.Module] = {name: student.kept for name, student in cast.going.items()}
-    logits = cast.tested.predictions(networks) if networks else {}
-    theirs = cast.said(cast.tested)
+    logits = work.tested.predictions(networks) if networks else {}
+    theirs = work.said(cast.teacher, work.tested)
     best = {name: fitted.best[name][0] for name in networks}
     if work.found.test is not None and networks:
         # The epoch was chosen by the pictures to validate with; its figure is of the test pictures, as the others.
         kept = {name: _best(folder, student) for name, student in cast.going.items()}
-        best = {name: accuracy(said, cast.tested.targets) for name, said in cast.tested.predictions(kept).items()}
+        best = {name: accuracy(said, work.tested.targets) for name, said in work.tested.predictions(kept).items()}
     return _Final(logits, theirs, best)
 
 
@@ -238,23 +219,18 @@ def _leave(work: Work, folder: Path, cast: _Cast, fitted: Fitted, final: _Final)
     epochs = work.asked.training.epochs
     teacher = None if cast.teacher is None or final.teacher is None else (cast.teacher.network, final.teacher)
     keep.keep(
-        folder, cast.tested, {name: (cast.going[name].kept, said) for name, said in final.logits.items()},
+        folder, work.tested, {name: (cast.going[name].kept, said) for name, said in final.logits.items()},
         teacher, seconds=fitted.seconds, epochs=epochs, steps=epochs * len(cast.batches),
         spec=work.found.student.spec, sight=work.found.sight, options=work.asked.student_options,
     )  # fmt: skip
 
 
-def _results(cast: _Cast, fitted: Fitted, final: _Final, noticed: _Noticed) -> Results:
-    targets = cast.tested.targets
+def _results(work: Work, cast: _Cast, fitted: Fitted, final: _Final, noticed: _Noticed) -> Results:
+    targets = work.tested.targets
     return Results(
         students={
-            name: StudentResult(
-                parameters=models.parameters(cast.going[name].model),
-                accuracy=accuracy(said, targets),
-                best_accuracy=final.best[name],
-                best_epoch=fitted.best[name][1],
-                agreement=None if final.teacher is None else agreement(said, final.teacher),
-                calibration=calibration_record(said, targets),
+            name: student_result(
+                cast.going[name], said, targets, final.teacher, (final.best[name], fitted.best[name][1])
             )
             for name, said in final.logits.items()
         },
@@ -277,7 +253,7 @@ def _config(work: Work, seed: int, methods: Methods) -> dict[str, Any]:
         "teacher_sha256": found.teacher_sha256,
         "teacher_sight": None if found.teacher is None else found.teacher.sight.as_dict(),
         "student_sight": found.sight.as_dict(),
-        "pictures": found.fingerprint(),
+        "pictures": found.fingerprint,
         "methods": {name: dict(each) for name, each in methods.items()},
         "seed": seed,
         "mode": str(work.mode),
@@ -314,7 +290,7 @@ def _record(work: Work, seed: int, methods: Methods) -> RunRecord:
         config=config,
         data=DataRecord(
             name=asked.data,
-            fingerprint=":".join(found.fingerprint().values()),
+            fingerprint=":".join(found.fingerprint.values()),
             classes=list(found.classes),
             train=len(found.train),
             test=len(found.tested),
@@ -354,6 +330,3 @@ def _augmentation(asked: Asked) -> Augmentation:
 def _mix(asked: Asked) -> Mix | None:
     mixing = asked.mix
     return Mix(**mixing.model_dump()) if mixing.mixup or mixing.cutmix else None
-
-
-__all__: Sequence[str] = ("title", "train")

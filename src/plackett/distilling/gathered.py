@@ -76,6 +76,7 @@ class Gathered:
     def teacher_sha256(self) -> str | None:
         return None if self.teacher is None else _digest(self.teacher.network)
 
+    @cached_property
     def fingerprint(self) -> dict[str, str]:
         """Of every part of the pictures, the same for the same files, labels and classes."""
         parts = {"train": self.train, "val": self.val, "test": self.test}

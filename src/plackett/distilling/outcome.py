@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from plackett.experiments import plain, predictions, transfer
 from plackett.experiments.predictions import PREDICTIONS
 from plackett.experiments.records import Run
@@ -15,7 +13,7 @@ from plackett.experiments.statistics import FEWEST, Finding, signed
 from plackett.experiments.study import is_plain, read_study
 from plackett.experiments.tables import Row, rows, verdict
 from plackett.experiments.transfer import COSTS, Costs
-from plackett.intervals import on_the_same, wilson
+from plackett.intervals import wilson
 
 
 class Outcome(NamedTuple):
@@ -93,8 +91,7 @@ def _change(run: Run, method: str, base: str) -> str:
     if method == base:
         return ""
     targets, said = predictions.answers(run.folder / PREDICTIONS, [method, base])
-    right, other = said[method] == targets, said[base] == targets
-    change = on_the_same(int(np.sum(right & ~other)), int(np.sum(~right & other)), len(targets))
+    change = predictions.change(targets, said[method], said[base])
     low, mean, high = (signed(100 * value) for value in (change.low, change.value, change.high))
     return f"{mean} [{low}, {high}]"
 

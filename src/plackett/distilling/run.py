@@ -58,6 +58,8 @@ def distil(order: Order, telling: Telling, show: Callable[[Findings], None]) -> 
         with suppress(OSError):
             write_json(order.out / STUDY, record.model_copy(update={"status": "interrupted"}))
         raise
+    finally:
+        work.close()
     kept = _handed_on(work, next(iter(methods)))
     seconds = round(time.perf_counter() - begun, 1)
     write_json(order.out / STUDY, record.model_copy(update={"status": "finished", "seconds": seconds}))

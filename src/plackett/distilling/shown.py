@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from plackett.data.loading import Bad, Viewed
 from plackett.data.making import Maker, Wanted
 from plackett.data.sight import Sight
 from plackett.data.source import Source
+from plackett.evaluation import predict_batches
 from plackett.training import Mode
 
 KEEP = 2**30  # bytes
@@ -51,19 +51,10 @@ class Shown:
     def __len__(self) -> int:
         return len(self._viewed)
 
-    @torch.no_grad()
     def predictions(self, networks: Mapping[str, nn.Module]) -> dict[str, Tensor]:
         """Logits `[n, C]` float32 of each network, in evaluation mode; its mode is restored."""
-        found: dict[str, list[Tensor]] = {name: [] for name in networks}
-        with ExitStack() as stack:
-            for network in networks.values():
-                stack.callback(network.train, network.training)
-                network.eval()
-            for batch in self._viewed.batches():
-                with self._mode.precision(self.device):
-                    for name, network in networks.items():
-                        found[name].append(network(batch.inputs).float())
-        return {name: torch.cat(parts) for name, parts in found.items()}
+        with self._mode.precision(self.device):
+            return predict_batches(networks, (batch.inputs for batch in self._viewed.batches()))
 
     def one(self) -> Tensor:
         side = self._sight.size

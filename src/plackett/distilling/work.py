@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from plackett.data.loading import Bad
 from plackett.data.sight import Sight
@@ -77,6 +78,7 @@ class Work:
     device: torch.device
     telling: Telling
     left_out: list[str] = field(default_factory=list)  # pictures to test on that cannot be read
+    _said: dict[Shown, Tensor] = field(default_factory=dict)
 
     @property
     def mode(self) -> Mode:
@@ -91,16 +93,35 @@ class Work:
 
     @property
     def where(self) -> str:
-        name = torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else surroundings.processor()
-        return f"{self.device.type}: {name}"
+        return surroundings.where(self.device)
 
     def folder(self, seed: int) -> Path:
         return self.order.out / f"seed-{seed}"
 
-    def shown(self, source: Source, sight: Sight | None = None) -> Shown:
-        """Pictures to test on, as students see them unless it is said otherwise."""
+    @cached_property
+    def watched(self) -> Shown:
+        """What students are tested on while they learn; read once for all seeds, as far as it fits into memory."""
+        return self._shown(self.found.val, self.found.sight)
+
+    @cached_property
+    def tested(self) -> Shown:
+        """What the last figures are of."""
+        return self.watched if self.found.test is None else self._shown(self.found.test, self.found.sight)
+
+    def said(self, teacher: SeeingTeacher | None, pictures: Shown) -> Tensor | None:
+        """What the teacher says of them, as it teaches; it is asked once."""
+        if teacher is not None and pictures not in self._said:
+            self._said[pictures] = pictures.predictions({"teacher": teacher.network})["teacher"]
+        return self._said.get(pictures)
+
+    def close(self) -> None:
+        for name in ("watched", "tested"):
+            if name in vars(self):  # made at all
+                getattr(self, name).close()
+
+    def _shown(self, source: Source, sight: Sight) -> Shown:
         return Shown(
-            source, sight or self.found.sight, self.mode, device=self.device, workers=self.workers,
+            source, sight, self.mode, device=self.device, workers=self.workers,
             size=max(64, self.asked.training.batch_size), bad_limit=self.asked.bad_limit, on_bad=self._bad,
         )  # fmt: skip
 
@@ -143,7 +164,7 @@ class Work:
             return None
         own = SeeingTeacher(named, named.sight, self.found.classes, names=self.found.teacher_names)
         own.network.to(self.device)
-        tested = self.shown(self.found.tested, named.sight)
+        tested = self._shown(self.found.tested, named.sight)
         try:
             said = tested.predictions({"teacher": own.network})["teacher"]
         finally:

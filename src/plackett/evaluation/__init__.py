@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from plackett.evaluation.accuracy import accuracy, agreement
 from plackett.evaluation.calibration import Calibration, calibration
-from plackett.evaluation.predict import predict, predict_all
+from plackett.evaluation.predict import predict, predict_all, predict_batches
 
-__all__ = ["Calibration", "accuracy", "agreement", "calibration", "predict", "predict_all"]
+__all__ = ["Calibration", "accuracy", "agreement", "calibration", "predict", "predict_all", "predict_batches"]

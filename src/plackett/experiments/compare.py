@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,6 +32,7 @@ from plackett.experiments.records import (
     StudentResult,
     TeacherRecord,
     read_run,
+    under_way,
     write_json,
 )
 from plackett.objectives import Objective
@@ -90,15 +90,8 @@ def compare(case: Case, taught: Taught, seed: int, folder: Path, watch: Watch, *
         watch(case.steps())
         return
     begun = time.perf_counter()
-    (folder / RESULTS).unlink(missing_ok=True)
-    write_json(folder / RUN, record)
-    try:
+    with under_way(folder, record):
         results = _train(case, taught, seed, folder, watch)
-    except BaseException as error:
-        status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        with suppress(OSError):
-            write_json(folder / RUN, record.model_copy(update={"status": status, "message": str(error) or None}))
-        raise
     write_json(folder / RESULTS, results)
     seconds = round(time.perf_counter() - begun, 2)
     write_json(folder / RUN, record.model_copy(update={"status": "finished", "seconds": seconds}))
@@ -155,29 +148,32 @@ def _train(case: Case, taught: Taught, seed: int, folder: Path, watch: Watch) ->
     )  # fmt: skip
     return Results(
         students={
-            name: _result(student, logits[name], case.test.targets, taught.test_logits, history[name])
+            name: student_result(student, logits[name], case.test.targets, taught.test_logits, _best(history[name]))
             for name, student in finished.items()
         },
         stopped={s.name: s.stopped for s in students if s.stopped is not None},
     )
 
 
-def _result(
-    student: Student, logits: Tensor, targets: Tensor, teacher_logits: Tensor, history: Sequence[float]
+def student_result(
+    student: Student, logits: Tensor, targets: Tensor, teacher: Tensor | None, best: tuple[float, int]
 ) -> StudentResult:
+    """Of the last epoch's logits, beside the teacher's; `best` is an accuracy and the epoch of it."""
     return StudentResult(
         parameters=models.parameters(student.model),
         accuracy=accuracy(logits, targets),
-        best_accuracy=max(history),
-        best_epoch=max(range(len(history)), key=history.__getitem__),
-        agreement=agreement(logits, teacher_logits),
+        best_accuracy=best[0],
+        best_epoch=best[1],
+        agreement=None if teacher is None else agreement(logits, teacher),
         calibration=calibration_record(logits, targets),
     )
 
 
+def _best(history: Sequence[float]) -> tuple[float, int]:
+    return max(history), max(range(len(history)), key=history.__getitem__)
+
+
 def _record(case: Case, taught: Taught, seed: int) -> RunRecord:
-    device = case.train.device
-    name = surroundings.processor() if device.type == "cpu" else torch.cuda.get_device_name(device)
     return RunRecord(
         name=case.name,
         group=case.group,
@@ -194,7 +190,7 @@ def _record(case: Case, taught: Taught, seed: int) -> RunRecord:
         ),
         teacher=taught.record,
         versions=surroundings.versions(),
-        device=f"{device.type}: {name}",
+        device=surroundings.where(case.train.device),
         commit=surroundings.commit(),
         started=datetime.now(UTC).isoformat(timespec="seconds"),
     )

@@ -6,10 +6,10 @@ import math
 import time
 from collections.abc import Callable
 
-from plackett.errors import InputError, PlackettError
+from plackett.errors import InputError, UnfinishedError
 
 
-class OutOfTime(PlackettError):
+class OutOfTime(UnfinishedError):
     """Not all that was asked for is done; what is done is saved."""
 
     exit_code = 75  # EX_TEMPFAIL of sysexits.h: run it again

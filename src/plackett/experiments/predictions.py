@@ -21,6 +21,7 @@ from safetensors.numpy import save
 
 from plackett.errors import InputError, did_you_mean
 from plackett.files import replacing
+from plackett.intervals import Change, on_the_same
 
 PREDICTIONS = "predictions.safetensors"
 _STUDENT = "student/"
@@ -128,6 +129,16 @@ def answers(path: Path, names: Sequence[str]) -> tuple[Array, dict[str, Array]]:
     except (OSError, ValueError, SafetensorError) as error:
         raise InputError(f"{path} cannot be read ({error}).") from error
     return targets, said
+
+
+def change(targets: Array, ours: Array, theirs: Array) -> Change:
+    """How many more of the same pictures one network gets right than another, by the classes that each says.
+
+    >>> change(np.array([0, 1, 1]), np.array([0, 1, 1]), np.array([0, 0, 0])).value
+    0.666...
+    """
+    right, other = ours == targets, theirs == targets
+    return on_the_same(int((right & ~other).sum()), int((~right & other).sum()), len(targets))
 
 
 def pictures(path: Path) -> tuple[Array, Array]:

@@ -13,12 +13,13 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from plackett.errors import InputError
+from plackett.errors import InputError, UnfinishedError
 
 SCHEMA = 1
 RUN, METRICS, RESULTS = "run.json", "metrics.jsonl", "results.json"
@@ -158,6 +159,20 @@ def _replace(path: Path, text: str) -> None:
         os.replace(name, path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def under_way(folder: Path, record: RunRecord) -> Iterator[None]:
+    """`run.json` says that the run is going on, and where it ends before its time, how."""
+    (folder / RESULTS).unlink(missing_ok=True)
+    write_json(folder / RUN, record)
+    try:
+        yield
+    except BaseException as error:
+        status = "interrupted" if isinstance(error, KeyboardInterrupt | UnfinishedError) else "failed"
+        with suppress(OSError):
+            write_json(folder / RUN, record.model_copy(update={"status": status, "message": str(error) or None}))
         raise
 
 

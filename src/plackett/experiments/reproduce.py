@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from plackett import models
 from plackett.errors import InputError
-from plackett.evaluation import accuracy, agreement
+from plackett.evaluation import accuracy
 from plackett.experiments import cells as records
 from plackett.experiments import keep, surroundings, teachers
 from plackett.experiments.cells import Cell, TeacherNote
 from plackett.experiments.cohorts import Fitted, fit
-from plackett.experiments.compare import calibration_record
-from plackett.experiments.limit import Limit, OutOfTime
+from plackett.experiments.compare import student_result
+from plackett.experiments.limit import Limit
 from plackett.experiments.pupils import pupils, taught_by
 from plackett.experiments.recipes import Recipe
 from plackett.experiments.records import (
@@ -27,13 +25,13 @@ from plackett.experiments.records import (
     DataRecord,
     Results,
     RunRecord,
-    StudentResult,
     TeacherRecord,
+    under_way,
     write_json,
 )
 from plackett.experiments.task import Task, load
 from plackett.objectives import Objective
-from plackett.training import Cohort, Paused, Problem, Student
+from plackett.training import Cohort, Problem, Student
 
 COMMITTED = Path("results")
 
@@ -228,18 +226,11 @@ def _train(
     cohort = Cohort(students, stream, live, mode=task.mode, on_problem=save)
     config = {"pair": pair, "seed": seed, "methods": dict(configs)}
     record = _record(work, pair, seed, configs, about if teacher else None)
-    (folder / RESULTS).unlink(missing_ok=True)
-    write_json(folder / RUN, record)
-    try:
+    with under_way(folder, record):
         fitted = fit(
             cohort, task, folder, config, recipe.training.epochs, recipe.evaluate_every, recipe.checkpoint_every,
             work.tell(f"{pair}, seed {seed}"), tensorboard=order.tensorboard, limit=order.limit,
         )  # fmt: skip
-    except BaseException as error:
-        status = "interrupted" if isinstance(error, KeyboardInterrupt | OutOfTime | Paused) else "failed"
-        with suppress(OSError):
-            write_json(folder / RUN, record.model_copy(update={"status": status, "message": str(error) or None}))
-        raise
     made = [_cell(work, pair, seed, student, configs, fitted, teacher) for student in students]
     networks = {student.name: student.model for student in students}
     keep.keep(
@@ -296,13 +287,12 @@ def _cell(
 
 def _results(task: Task, students: Sequence[Student], fitted: Fitted, teacher: teachers.Loaded | None) -> Results:
     finished = {
-        student.name: StudentResult(
-            parameters=models.parameters(student.model),
-            accuracy=accuracy(fitted.logits[student.name], task.test.targets),
-            best_accuracy=fitted.best[student.name][0],
-            best_epoch=fitted.best[student.name][1],
-            agreement=None if teacher is None else agreement(fitted.logits[student.name], teacher.test_logits),
-            calibration=calibration_record(fitted.logits[student.name], task.test.targets),
+        student.name: student_result(
+            student,
+            fitted.logits[student.name],
+            task.test.targets,
+            None if teacher is None else teacher.test_logits,
+            fitted.best[student.name],
         )
         for student in students
         if student.stopped is None

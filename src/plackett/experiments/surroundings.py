@@ -7,8 +7,12 @@ import platform
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import plackett
+
+if TYPE_CHECKING:
+    import torch
 
 _PACKAGES = ("torch", "numpy", "scikit-learn")
 
@@ -33,6 +37,14 @@ def processor() -> str:
     except OSError:
         pass
     return platform.processor() or platform.machine()
+
+
+def where(device: torch.device) -> str:
+    """The device and its name: `cpu: AMD EPYC`."""
+    import torch
+
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else processor()
+    return f"{device.type}: {name}"
 
 
 @functools.cache

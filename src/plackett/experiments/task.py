@@ -46,9 +46,7 @@ class Task:
 
     @property
     def where(self) -> str:
-        device = self.device
-        name = surroundings.processor() if device.type == "cpu" else torch.cuda.get_device_name(device)
-        return f"{device.type}: {name}"
+        return surroundings.where(self.device)
 
     def stream(self, training: Training, seed: int, *, teacher: bool = False) -> Stream:
         pictures = self.teaching if teacher else self.train

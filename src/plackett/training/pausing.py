@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from plackett.errors import PlackettError
+from plackett.errors import UnfinishedError
 
 
-class Paused(PlackettError):
+class Paused(UnfinishedError):
     """Training was stopped after a step, and everything needed to go on from there was saved."""
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from plackett.experiments import predictions
 from plackett.experiments.statistics import FEWEST, Finding, signed
 from plackett.experiments.tables import Row, verdict
-from plackett.intervals import on_the_same
 from plackett.report.material import Case, Material
 from plackett.report.tables import Cell, Table
 
@@ -59,8 +59,7 @@ def _on_these(case: Case, method: str) -> str | None:
     if method not in case.answers or case.baseline not in case.answers:
         return None
     (targets, ours), (_, theirs) = case.answers[method][0], case.answers[case.baseline][0]
-    right, other = ours == targets, theirs == targets
-    change = on_the_same(int((right & ~other).sum()), int((~right & other).sum()), len(targets))
+    change = predictions.change(targets, ours, theirs)
     low, mean, high = (signed(100 * value) for value in (change.low, change.value, change.high))
     return (
         f"This {method} student is right on {mean} points of {len(targets):,} pictures against this {case.baseline} "
