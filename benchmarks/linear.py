@@ -8,7 +8,6 @@ beyond its inputs, gradients included.
 from __future__ import annotations
 
 import argparse
-import csv
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
+from benchmarks import written
 from benchmarks.measure import extra_mib, time_steps
 from plackett import functional
 from plackett.choice import times
@@ -121,14 +121,8 @@ def main() -> None:
         })  # fmt: skip
         print(f"  {name:<32} {timing.median:9.2f} ms ({timing.low:.2f} to {timing.high:.2f}, n = {timing.n})  "
               f"{rows[-1]['extra_mib']:>9} MiB", flush=True)  # fmt: skip
-    given.out.mkdir(parents=True, exist_ok=True)
-    slug = re.sub(r"[^a-z0-9]+", "-", chip.lower()).strip("-")
-    path = given.out / f"linear-{slug}-{versions['torch'].split('+')[0]}.csv"
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    print(f"written to {path}")
+    path = given.out / f"linear-{written.slug(chip)}-{versions['torch'].split('+')[0]}.csv"
+    print(f"written to {written.write(rows, path)}")
 
 
 if __name__ == "__main__":

@@ -9,10 +9,8 @@ which hardly depends on what else the machine does (Linux).
 from __future__ import annotations
 
 import argparse
-import csv
 import multiprocessing
 import os
-import re
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +21,7 @@ from typing import Any
 
 import torch
 
+from benchmarks import written
 from benchmarks.losses import RESULTS
 from plackett.data.folders import open_pictures
 from plackett.data.loading import Augmentation, PictureBatches, Viewed
@@ -129,14 +128,8 @@ def verdict(rows: Sequence[Row]) -> str:
 
 
 def write(rows: Sequence[Row], out: Path, common: Row) -> Path:
-    out.mkdir(parents=True, exist_ok=True)
-    slug = re.sub(r"[^a-z0-9]+", "-", f"{common['processor']} {common['cores']}".lower()).strip("-")
-    path = out / f"loader-{slug}.csv"
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=[*rows[0], *common])
-        writer.writeheader()
-        writer.writerows(row | common for row in rows)
-    return path
+    name = written.slug(f"{common['processor']} {common['cores']}")
+    return written.write([row | common for row in rows], out / f"loader-{name}.csv")
 
 
 def main() -> None:

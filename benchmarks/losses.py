@@ -10,7 +10,6 @@ counts the processor's time of all threads instead of the wall's.
 from __future__ import annotations
 
 import argparse
-import csv
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
+from benchmarks import written
 from benchmarks.measure import Timing, copy_gb_s, extra_mib, time_steps
 from plackett import functional, reference
 from plackett.experiments import surroundings
@@ -158,14 +158,8 @@ def main() -> None:
         show(shape, measured, console)
         rows += [row | common for row in measured]
 
-    given.out.mkdir(parents=True, exist_ok=True)
-    slug = re.sub(r"[^a-z0-9]+", "-", chip.lower()).strip("-")
-    path = given.out / f"losses-{slug}-{versions['torch'].split('+')[0]}.csv"
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    console.print(f"written to {path}")
+    path = given.out / f"losses-{written.slug(chip)}-{versions['torch'].split('+')[0]}.csv"
+    console.print(f"written to {written.write(rows, path)}")
 
 
 if __name__ == "__main__":

@@ -8,10 +8,8 @@ same work without waiting for launches. Seconds are for 50,000 pictures; the fir
 from __future__ import annotations
 
 import argparse
-import csv
 import gc
 import itertools
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -23,6 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from benchmarks import written
 from plackett import models, presets
 from plackett.data import Pictures, ResidentBatches, cifar100
 from plackett.experiments import surroundings
@@ -167,14 +166,8 @@ def measured(given: argparse.Namespace) -> Iterator[Row]:
 
 
 def write(rows: Sequence[Row], out: Path, common: Row) -> Path:
-    out.mkdir(parents=True, exist_ok=True)
-    slug = re.sub(r"[^a-z0-9]+", "-", str(common["device"]).lower()).strip("-")
-    path = out / f"training-{slug}.csv"
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=[*rows[0], *common])
-        writer.writeheader()
-        writer.writerows(each | common for each in rows)
-    return path
+    path = out / f"training-{written.slug(str(common['device']))}.csv"
+    return written.write([each | common for each in rows], path)
 
 
 def main() -> None:
