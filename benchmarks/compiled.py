@@ -101,7 +101,8 @@ def counted(kernel: Any) -> dict[str, Any]:
 
 def launches() -> dict[str, Callable[[], object]]:
     """Name -> a call that launches what it names."""
-    from plackett.kernels.launch import launch_exact, launch_times, launch_topk
+    from plackett.kernels.launch import launch_exact, launch_topk
+    from plackett.kernels.launch_after import launch_times, launch_total
     from plackett.kernels.launch_long import launch_long
 
     def given(launch: Any, classes: int, dtype: torch.dtype, kept: int | None = None) -> Callable[[], object]:
@@ -121,7 +122,7 @@ def launches() -> dict[str, Callable[[], object]]:
         return lambda: launch(s, t, None, None, 1.0, "position", None, None, min(64, classes), False)
 
     def scaled(classes: int, dtype: torch.dtype) -> Callable[[], object]:
-        return lambda: launch_times(torch.zeros(16, classes, dtype=dtype), torch.zeros(()).expand(16))
+        return lambda: launch_times(torch.zeros(16, classes, dtype=dtype), torch.zeros(()), count=torch.ones(()))
 
     return {
         "exact, 10 fp32": given(launch_exact, 10, torch.float32),
@@ -139,6 +140,8 @@ def launches() -> dict[str, Callable[[], object]]:
         "long, 32000 bf16, without": without(launch_long, 32000),
         "times, 1000 bf16": scaled(1000, torch.bfloat16),
         "times, 152064 bf16": scaled(152064, torch.bfloat16),
+        "total of 128": lambda: launch_total(torch.zeros(128), torch.ones(128, dtype=torch.bool), True),
+        "total of 65536": lambda: launch_total(torch.zeros(65536), torch.ones(65536, dtype=torch.bool), True),
         "exact, 1000 bf16": given(launch_exact, 1000, torch.bfloat16),
         "exact, 1000 fp32": given(launch_exact, 1000, torch.float32),
         "exact, 4096 fp32": given(launch_exact, 4096, torch.float32),

@@ -108,6 +108,7 @@ def main() -> None:
     print(f"{chip}, torch {versions['torch']}; {given.tokens} tokens, width {given.width}, {given.classes} classes, "
           f"{str(dtype).removeprefix('torch.')}, chunks of {chunk}", flush=True)  # fmt: skip
     rows: list[dict[str, Any]] = []
+    path = given.out / f"linear-{written.slug(chip)}-{versions['torch'].split('+')[0]}.csv"
     for name, call in calls.items():
         if not re.search(given.only, name):
             continue
@@ -121,8 +122,8 @@ def main() -> None:
         })  # fmt: skip
         print(f"  {name:<32} {timing.median:9.2f} ms ({timing.low:.2f} to {timing.high:.2f}, n = {timing.n})  "
               f"{rows[-1]['extra_mib']:>9} MiB", flush=True)  # fmt: skip
-    path = given.out / f"linear-{written.slug(chip)}-{versions['torch'].split('+')[0]}.csv"
-    print(f"written to {written.write(rows, path)}")
+        written.write(rows, path)  # after each, for a run may be cut short
+    print(f"written to {path}")
 
 
 if __name__ == "__main__":

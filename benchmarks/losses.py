@@ -134,6 +134,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2, help="threads of the CPU")
     parser.add_argument("--clock", default="wall", choices=["wall", "processor"], help="which time of a CPU counts")
     parser.add_argument("--only", default="", help="a pattern of the losses' names")
+    parser.add_argument("--shapes", default="", help="a pattern of the shapes, as the tables are headed")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where the CSV goes")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
@@ -153,13 +154,13 @@ def main() -> None:
     console = Console(width=110)
     console.print(f"{chip}, torch {versions['torch']}, copy {bandwidth:.0f} GB/s; forward and backward from logits")
     rows: list[dict[str, Any]] = []
-    for shape in SHAPES[device]:
+    path = given.out / f"losses-{written.slug(chip)}-{versions['torch'].split('+')[0]}.csv"
+    for shape in (shape for shape in SHAPES[device] if re.search(given.shapes, str(shape))):
         measured = list(measure(shape, device, bandwidth, given.only, given.clock))
         show(shape, measured, console)
         rows += [row | common for row in measured]
-
-    path = given.out / f"losses-{written.slug(chip)}-{versions['torch'].split('+')[0]}.csv"
-    console.print(f"written to {written.write(rows, path)}")
+        written.write(rows, path)  # after each, for a run may be cut short
+    console.print(f"written to {path}")
 
 
 if __name__ == "__main__":

@@ -7,8 +7,13 @@ from torch import Tensor
 
 
 def is_transformed(tensor: Tensor) -> bool:
-    """Whether `torch.func` (vmap, grad, jvp) has wrapped it; the compiler, which traces those too, cannot be asked."""
-    return not torch.compiler.is_compiling() and bool(torch._C._functorch.is_functorch_wrapped_tensor(tensor))
+    """Whether `torch.func` (vmap, grad, jvp) has wrapped it; the compiler, which traces those too, cannot be asked.
+
+    The vmap of `is_grads_batched` is an older one, whose tensors are known by having no memory.
+    """
+    if torch.compiler.is_compiling():
+        return False
+    return bool(torch._C._functorch.is_functorch_wrapped_tensor(tensor) or not torch._C._has_storage(tensor))
 
 
 def has_numbers(tensor: Tensor) -> bool:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from plackett import functional as F
 from plackett import kernels
+from plackett.kernels import launching
 from plackett.kernels.fused import fused_rows
 from plackett.kernels.launch import launch_topk
 from plackett.losses.plackett_luce import Rows
@@ -195,6 +196,55 @@ def test_a_cuda_graph_holds_it(top_k: int | None, classes: int) -> None:
     graph.replay()
     for kept, want in zip(held, step(), strict=True):
         assert torch.equal(kept, want)
+
+
+def test_a_launch_by_hand_is_triton_s_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a compiled kernel was specialised on changes from call to call: addresses, strides, dtypes, options."""
+    calls = []
+    for classes, skip in ((100, 0), (1000, 0), (100, 1), (101, 0), (100, 0)):
+        for rows, dtype in ((1, torch.float32), (64, torch.bfloat16), (64, torch.float32)):
+            flat = torch.randn(2, rows * classes + skip, device="cuda").to(dtype)[:, skip:]  # 16 bytes apart, or not
+            s, t = flat.view(2, rows, classes)
+            calls += [(s, t, torch.arange(rows, device="cuda") % 7, kept) for kept in (None, 16)]
+
+    def all_of_them() -> list[Tensor]:
+        found: list[Tensor] = []
+        for s, t, y, top_k in calls:
+            s = s.detach().requires_grad_()
+            for reduction in ("mean", "sum"):
+                loss = F.pld(s, t, y, top_k=top_k, reduction=reduction)
+                found += [loss, *torch.autograd.grad(loss, s, torch.full_like(loss, 0.3))]
+        return found
+
+    first, again = all_of_them(), all_of_them()
+    assert launching._started
+    monkeypatch.setattr(launching, "_started", Forgetful())
+    for one, other, want in zip(first, again, all_of_them(), strict=True):
+        assert torch.equal(one, want)
+        assert torch.equal(other, want)
+
+
+class Forgetful(dict[Any, Any]):
+    """Nothing stays in it, so that every launch goes through Triton."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        return None
+
+
+@pytest.mark.parametrize("how", [{}, {"top_k": 16}, {"reduction": "sum"}])
+def test_rows_that_do_not_count(how: dict[str, Any]) -> None:
+    """Labels out of range and NaN in rows that are ignored or masked; the CPU's numbers."""
+    s, t, y = drawn("random", 64, 1000)
+    y[3], y[5], y[7] = -100, 10_000, -1
+    mask = torch.ones(64, dtype=torch.bool, device="cuda")
+    mask[[5, 7]] = False
+    s[3] = torch.nan
+    a, b = s.requires_grad_(), s.detach().cpu().requires_grad_()
+    found = F.pld(a, t, y, mask=mask, **how)
+    want = F.pld(b, t.cpu(), y.cpu(), mask=mask.cpu(), **how)
+    torch.testing.assert_close(found.cpu(), want, rtol=1e-5, atol=1e-6)
+    slopes = torch.autograd.grad(found, a)[0].cpu(), torch.autograd.grad(want, b)[0]
+    torch.testing.assert_close(*slopes, rtol=1e-4, atol=1e-6)
 
 
 def test_soft_targets_through_the_kernels() -> None:

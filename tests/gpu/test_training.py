@@ -77,14 +77,14 @@ def test_a_student_in_a_graph_equals_the_student_alone() -> None:
 
 
 def test_nothing_in_an_epoch_waits_for_the_device() -> None:
-    graph = cohort(GRAPH)
+    graph, stream = cohort(GRAPH), small.stream("cuda")
     graph.fit(1)
     assert isinstance(graph._graph, Graphed)
     torch.cuda.set_sync_debug_mode("error")
     try:
         graph._graph.epoch(1)
         eager = graph.students[0]
-        for batch in small.stream("cuda").epoch(0):
+        for batch in stream.epoch(0):
             eager.step(batch, graph._signals(batch), 0, Mode())
     finally:
         torch.cuda.set_sync_debug_mode("default")

@@ -11,7 +11,7 @@ from torch import Tensor
 from plackett import functional as F
 from plackett.choice import times
 from plackett.functional import LinearTeacher, SparseTeacher
-from plackett.kernels.launch import launch_times
+from plackett.kernels.launch_after import launch_times
 from tests.cases import CASES
 
 pytestmark = pytest.mark.gpu

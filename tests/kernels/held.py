@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from plackett.kernels.launch import interpreted
+from plackett.kernels.launching import interpreted
 from plackett.losses.plackett_luce import Rows, RowsFunction, eager_rows
 
 OPTIONS: dict[str, Any] = {

@@ -12,9 +12,12 @@ from torch import Tensor
 from plackett import functional as F
 from plackett.choice import times
 from plackett.kernels.fused import fused_rows
-from plackett.kernels.launch import interpreted, launch_times, launch_topk, reachable
+from plackett.kernels.launch import launch_topk, reachable
+from plackett.kernels.launch_after import launch_times, launch_total
 from plackett.kernels.launch_long import launch_long
+from plackett.kernels.launching import interpreted
 from plackett.losses.plackett_luce import Rows
+from plackett.losses.rows import reduce_rows
 from tests.cases import CASES, Case, random_case
 from tests.kernels.held import OPTIONS, hold
 
@@ -185,12 +188,80 @@ def test_rows_of_a_gradient_times_numbers(classes: int, dtype: torch.dtype) -> N
         got, want = launch_times(g, scale), times(g, scale)
         assert got.dtype == dtype
         torch.testing.assert_close(got, want, rtol=rounding, atol=0)
+    halved = launch_times(g, torch.tensor(0.5), count=torch.tensor(3.0))
+    torch.testing.assert_close(halved, times(g, (torch.tensor(0.5) / 3).expand(3)), rtol=rounding, atol=0)
     own = g.clone()
     assert launch_times(own, scale, out=own) is own
     assert torch.equal(own, got)
     across = g.t().contiguous().t()
     torch.testing.assert_close(launch_times(across, scale), got, rtol=rounding, atol=0)
     assert launch_times(g[:0], scale[:0]).shape == (0, classes)
+
+
+@pytest.mark.parametrize("rows", [1, 5, 1500])
+@pytest.mark.parametrize("which", ["all", "some", "none"])
+def test_the_sum_and_the_mean_of_the_rows_that_count(rows: int, which: str) -> None:
+    keep = {"all": None, "some": torch.arange(rows) % 3 == 0, "none": torch.zeros(rows, dtype=torch.bool)}[which]
+    loss = torch.rand(rows) if keep is None else torch.where(keep, torch.rand(rows), 0.0)
+    total, nothing = launch_total(loss, keep, False)
+    mean, count = launch_total(loss, keep, True)
+    assert nothing is None
+    assert count is not None
+    assert count.item() == max(1, rows if keep is None else int(keep.sum()))
+    torch.testing.assert_close(total, reduce_rows(loss, keep, "sum"))
+    torch.testing.assert_close(mean, reduce_rows(loss, keep))
+    if keep is not None:  # a mask may be a view
+        assert torch.equal(launch_total(loss, keep.repeat_interleave(2)[::2], True)[0], mean)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("top_k", [None, 3])
+def test_the_loss_through_the_kernels(reduction: str, top_k: int | None) -> None:
+    """Ignored rows with labels that no class has, a mask, and numbers to divide by."""
+    s, t, y = random_case(6, 20, torch.float32)
+    y[1], y[2] = -100, 10_000
+    mask = torch.tensor([True, True, False, True, True, False])
+    s[2] = torch.nan
+    s.requires_grad_()
+    for how in ({"mask": mask}, {"mask": mask, "num_items": 8.0}, {"mask": mask & False}):
+        found = []
+        for impl in ("triton", "eager"):
+            with torch.no_grad():
+                alone = F.pld(s, t, y.to(torch.int16), top_k=top_k, reduction=reduction, impl=impl, **how)
+            loss = F.pld(s, t, y, top_k=top_k, reduction=reduction, impl=impl, **how)
+            torch.testing.assert_close(alone, loss)
+            found += [loss, *torch.autograd.grad(loss, s, torch.full_like(loss, 0.3))]
+        torch.testing.assert_close(found[0], found[2], rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(found[1], found[3], rtol=1e-5, atol=1e-7)
+
+
+def test_what_else_is_asked_of_the_one_number() -> None:
+    case = random_case(4, 11, torch.float32)
+    s = case.student.requires_grad_()
+
+    def loss(s: Tensor, impl: str = "triton") -> Any:
+        return F.pld(s, case.teacher, case.target, impl=impl)
+
+    added = loss(s)
+    added += loss(s)
+    (slope,) = torch.autograd.grad(added, s, retain_graph=True)
+    torch.testing.assert_close(slope, 2 * torch.autograd.grad(loss(s, "eager"), s)[0], rtol=1e-5, atol=1e-7)
+    assert torch.equal(torch.autograd.grad(added, s)[0], slope), "a second backward finds the gradient changed"
+    (first,) = torch.autograd.grad(loss(s), s, create_graph=True)
+    torch.testing.assert_close(2 * first, slope)
+    with pytest.raises(NotImplementedError, match=r"plackett\.reference\.pld"):
+        first.sum().backward()
+    both = torch.tensor([1.0, -2.0])
+    (batched,) = torch.autograd.grad(loss(s), s, both, is_grads_batched=True)
+    torch.testing.assert_close(2 * batched, slope * both[:, None, None])
+    assert torch.autograd.functional.jacobian(loss, s.detach()).shape == s.shape
+    torch.testing.assert_close(
+        torch.func.jvp(loss, (s.detach(),), (slope,))[1], (slope * slope).sum() / 2, rtol=1e-5, atol=1e-6
+    )
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(s.detach(), slope)
+        tangent = torch.autograd.forward_ad.unpack_dual(loss(dual)).tangent
+    torch.testing.assert_close(tangent, (slope * slope).sum() / 2, rtol=1e-5, atol=1e-6)
 
 
 def test_backward_goes_through_it() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -29,7 +29,25 @@ def wants_gradient(tensor: Tensor) -> bool:
     return forward or (torch.is_grad_enabled() and tensor.requires_grad)
 
 
+def is_plain(tensor: Tensor) -> bool:
+    """Whether nothing but `backward()` and its kin can be asked of what is computed from `tensor`."""
+    return not torch.compiler.is_compiling() and not is_transformed(tensor) and forward_ad._current_level < 0
+
+
 Times = Callable[..., Tensor]
+
+
+class After(NamedTuple):
+    """What a device has of its own for the steps after the rows: each as few launches as can be.
+
+    `times(gradient, scale, out=None, count=None)` is the function below, over `count` `[]`; `total(rows, keep, mean)`
+    adds rows up, or takes their mean, and says how many it divided by.
+    """
+
+    times: Times
+    total: Callable[[Tensor, Tensor | None, bool], tuple[Tensor, Tensor | None]]
+
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -49,6 +67,15 @@ def attach_gradient(student: Tensor, rows: Tensor, gradient: Tensor, multiply: T
     """
     link, known = (_Link, _KnownGradient) if torch.compiler.is_compiling() else (_ForwardLink, _ForwardGradient)
     attached: Tensor = known.apply(student, rows, gradient, link.apply(student), multiply)  # type: ignore[no-untyped-call]
+    return attached
+
+
+def attach_total(
+    student: Tensor, rows: Tensor, gradient: Tensor, keep: Tensor | None, mean: bool, after: After
+) -> Tensor:
+    """Sum or mean of `rows` `[N]`, 0 where `keep` is not, as a function of a plain `student`; `gradient` as above."""
+    link = student[:0].clone()  # what `_Link` is for; being empty it needs no launch
+    attached: Tensor = _KnownTotal.apply(student, link, rows, gradient, keep, mean, after)  # type: ignore[no-untyped-call]
     return attached
 
 
@@ -117,6 +144,36 @@ class _ScaleOnce(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[None, None, None, None]:
         raise NotImplementedError(ONCE)
+
+
+class _KnownTotal(torch.autograd.Function):
+    """Reduction and chain rule in one node. PyTorch binds no signature for a `forward` that takes the context."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        student: Tensor,
+        link: Tensor,
+        rows: Tensor,
+        gradient: Tensor,
+        keep: Tensor | None,
+        mean: bool,
+        after: After,
+    ) -> Tensor:
+        total, count = after.total(rows, keep, mean)
+        ctx.save_for_backward(gradient, link, count)
+        ctx.times = after.times
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None, None, None, None, None]:
+        gradient, link, count = ctx.saved_tensors
+        if torch.is_grad_enabled() or is_transformed(upstream):
+            scale = upstream if count is None else upstream / count
+            scaled: Tensor = _ScaleOnce.apply(gradient, scale.expand(len(gradient)), link, ctx.times)  # type: ignore[no-untyped-call]
+        else:
+            scaled = ctx.times(gradient, upstream, count=count)
+        return scaled, None, None, None, None, None, None
 
 
 # Forward differentiation, apart because a traced graph admits no jvp.

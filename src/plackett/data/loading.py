@@ -130,7 +130,7 @@ class PictureBatches:
         last = (first + self.size).clamp(max=len(order)) - 1
         others = order[first + last - place]
         theirs, their_labels = self._read(others, epoch), self._targets[others]
-        targets = torch.zeros(len(indices), len(self.source.classes))
+        targets = inputs.new_zeros(len(indices), len(self.source.classes))
         for each in sorted(set(number.tolist())):
             rows = number == each
             inputs[rows], targets[rows] = self._mixed(

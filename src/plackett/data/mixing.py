@@ -92,6 +92,7 @@ def mixed(
 ) -> tuple[Tensor, Tensor]:
     """Pictures `[B, C, H, W]` float and soft targets `[B, classes]`, of `own` and `other` pictures and labels `[B]`."""
     (x, labels), (z, theirs) = own, other
+    labels, theirs = labels.to(x.device), theirs.to(x.device)
     y, w = soft(labels, classes), soft(theirs, classes)
     if blend.share == 1:
         return x, y

@@ -7,11 +7,15 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from plackett.kernels.launch import launch_exact, launch_times, launch_topk, reachable
+from plackett.choice import After
+from plackett.kernels.launch import launch_exact, launch_topk, reachable
+from plackett.kernels.launch_after import launch_times, launch_total
 from plackett.kernels.launch_long import launch_long
 from plackett.losses.plackett_luce import Rows, eager_rows
+from plackett.tracing import is_transformed
 
 TAKEN = (torch.float32, torch.bfloat16, torch.float16)
+_LABELS = (torch.int64, torch.int32)
 ON_CHIP = 8192  # classes
 LONGEST = 1 << 20
 FEW = 256  # choices
@@ -34,6 +38,7 @@ def plan(classes: int, top_k: int | None) -> tuple[str, str]:
 
 
 Launch = Callable[..., tuple[Tensor, Tensor, Tensor]]
+_AFTER = After(launch_times, launch_total)
 LAUNCHES: dict[str, Launch] = {"exact": launch_exact, "topk": launch_topk, "long": launch_long}
 
 
@@ -88,10 +93,11 @@ def fused_rows(
     top_k: int | None,
     gradient: bool,
 ) -> Rows:
-    """PLD in one launch; in PyTorch operations where `plan` says that no kernel takes the rows."""
+    """PLD in one launch; in PyTorch operations where `plan` finds no kernel for the rows, and under `torch.func`."""
     classes = student.shape[1]
     kernel, _ = plan(classes, top_k)
-    if kernel == "eager":
+    tensors = (student, teacher, target, keep)
+    if kernel == "eager" or any(x is not None and is_transformed(x) for x in tensors):
         return eager_rows(
             student,
             teacher,
@@ -105,6 +111,8 @@ def fused_rows(
         )
     if teacher.dtype not in TAKEN:
         teacher = teacher.float()
+    if target is not None and target.dtype not in _LABELS:
+        target = target.long()
     student, teacher = reachable(student), reachable(teacher)
     name, given = (weights, None) if isinstance(weights, str) else ("given", weights.to(student.device).contiguous())
     kept = classes if top_k is None else min(top_k, classes)
@@ -114,4 +122,4 @@ def fused_rows(
     else:  # the operator's own bookkeeping costs more than a small launch
         parts = LAUNCHES[kernel](student, teacher, target, keep, temperature, name, given, label_weight, kept, gradient)
     loss, slope, left_out = parts
-    return Rows(loss, slope if gradient else None, left_out, None if compiling else launch_times)
+    return Rows(loss, slope if gradient else None, left_out, None if compiling else _AFTER)

@@ -2,47 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import math
-import os
-from collections.abc import Callable
-from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
-from plackett.choice import times
+from plackett.kernels.launching import has_ptx, interpreted, start, where_it_lies
 
 MODES = {"teacher": 0, "uniform": 1, "position": 2}
 _PER_THREAD = 16  # logits a thread holds; 8 and 32 were slower
 _REGISTERS = 64  # a thread; the general rows spill then, and the others overlap better
 _WARP = 32
 _LONG = 16384  # classes
-_TIMES = 4096  # numbers a program multiplies
 # float32 bits that no logit of a dtype uses; the first of any are then found without them
 SPARE_BITS = {torch.float32: 0, torch.float16: 13, torch.bfloat16: 16}
-
-
-Launch = TypeVar("Launch", bound=Callable[..., Any])
-
-
-def where_it_lies(launch: Launch) -> Launch:
-    """Triton launches on the current device, wherever the tensors lie; so their device is made the current one."""
-
-    @functools.wraps(launch)
-    def launched(first: Tensor, *rest: Any, **options: Any) -> Any:
-        if first.is_cuda and first.device.index != torch.cuda.current_device():
-            with torch.cuda.device(first.device):
-                return launch(first, *rest, **options)
-        return launch(first, *rest, **options)
-
-    return launched  # type: ignore[return-value]
-
-
-@functools.cache
-def interpreted() -> bool:
-    """Whether Triton runs its kernels on the CPU, one operation at a time."""
-    return os.environ.get("TRITON_INTERPRET", "0") == "1"
 
 
 @where_it_lies
@@ -78,7 +51,9 @@ def launch_exact(
     align = alignment(student, teacher)
     vector = min(align, 16 // min(student.element_size(), teacher.element_size()), (1 << bits) // lanes)
     options = {} if interpreted() else {"maxnreg": maxnreg}
-    exact_kernel[(n,)](
+    start(
+        exact_kernel,
+        n,
         student,
         teacher,
         target,
@@ -147,7 +122,9 @@ def launch_topk(
         block, warps, maxnreg = (4096, 16, 64) if classes > _LONG else (2048, 4, 128)
     align = alignment(student, teacher)
     options = {} if interpreted() else {"maxnreg": maxnreg}
-    topk_kernel[(n,)](
+    start(
+        topk_kernel,
+        n,
         student,
         teacher,
         target,
@@ -183,40 +160,6 @@ def launch_topk(
         **options,
     )
     return loss, gradient, left_out
-
-
-@where_it_lies
-def launch_times(gradient: Tensor, scale: Tensor, out: Tensor | None = None) -> Tensor:
-    """`gradient` `[N, C]` times `scale` `[N]`; `out` may be the gradient itself."""
-    from plackett.kernels.device.times import times_kernel
-
-    if not gradient.is_contiguous():
-        return times(gradient, scale, out)
-    n, classes = gradient.shape
-    out = torch.empty_like(gradient) if out is None else out
-    if gradient.numel() == 0:
-        return out
-    block = min(_TIMES, max(128, 1 << (classes - 1).bit_length()))
-    blocks = -(-classes // block)
-    align = math.gcd(16, classes)
-    times_kernel[(n * blocks,)](
-        gradient,
-        scale,
-        out,
-        scale.stride(0),
-        classes // align,
-        blocks,
-        ALIGN=align,
-        BLOCK=block,
-        num_warps=max(1, block // (_WARP * _PER_THREAD)),
-    )
-    return out
-
-
-@functools.cache
-def has_ptx() -> bool:
-    """Shared memory is reached, and single instructions are picked, in PTX."""
-    return not interpreted() and torch.version.cuda is not None
 
 
 def reachable(logits: Tensor) -> Tensor:

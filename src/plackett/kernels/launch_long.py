@@ -7,7 +7,8 @@ import math
 import torch
 from torch import Tensor
 
-from plackett.kernels.launch import _WARP, MODES, SPARE_BITS, alignment, has_ptx, interpreted, where_it_lies
+from plackett.kernels.launch import _WARP, MODES, SPARE_BITS, alignment
+from plackett.kernels.launching import has_ptx, interpreted, start, where_it_lies
 
 # log2 of a run and of a part. float32 is sorted once, not twice, up to 1024 at a time.
 _BITS = {torch.float32: 10, torch.float16: 11, torch.bfloat16: 11}
@@ -37,8 +38,8 @@ def launch_long(
     gradient = torch.empty((n, classes) if want_gradient else 0, dtype=student.dtype, device=student.device)
     bits = _BITS[teacher.dtype] if bits is None else bits
     together = rows_together(n, classes, student.element_size(), teacher.element_size(), bits)
-    for start in range(0, n, together):
-        rows = slice(start, start + together)
+    for first in range(0, n, together):
+        rows = slice(first, first + together)
         _launch(
             student[rows],
             teacher[rows],
@@ -117,7 +118,9 @@ def _launch(
     target_step = 0 if target is None else target.stride(0)
     keep_step = 0 if keep is None else keep.stride(0)
 
-    runs_kernel[(n * runs,)](
+    start(
+        runs_kernel,
+        n * runs,
         student,
         teacher,
         target,
@@ -146,7 +149,9 @@ def _launch(
         num_warps=warps,
         **options,
     )
-    cuts_kernel[(n * (parts + 1),)](
+    start(
+        cuts_kernel,
+        n * (parts + 1),
         by_teacher,
         flags,
         cuts,
@@ -160,7 +165,9 @@ def _launch(
         KEEP=keep is not None,
         num_warps=1,
     )
-    long_kernel[(n,)](
+    start(
+        long_kernel,
+        n,
         target,
         teacher,
         flags,
@@ -201,7 +208,9 @@ def _launch(
         **options,
     )
     if gradient is not None:
-        unsort_kernel[(n * runs,)](
+        start(
+            unsort_kernel,
+            n * runs,
             by_student,
             place,
             flags,

@@ -12,7 +12,7 @@ from torch import Tensor
 from plackett.choice import Times, times
 from plackett.errors import InputError, did_you_mean
 from plackett.kernels.fused import TAKEN, fused_rows, plan
-from plackett.kernels.launch import launch_times
+from plackett.kernels.launch_after import launch_times
 from plackett.losses.plackett_luce import RowsFunction, eager_rows
 from plackett.losses.sparse import SparseRowsFunction, eager_sparse_rows
 

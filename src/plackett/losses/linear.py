@@ -143,10 +143,10 @@ def _add_product(total: Tensor, slope: Tensor, hidden: Tensor) -> None:
     if slope.dtype == total.dtype:
         total.addmm_(slope.t(), hidden)
         return
+    if slope.is_cuda and torch.version.cuda is not None:
+        # The matrix units add up in float32 anyway; into `total` itself, so that no product is written apart.
+        torch.addmm(total, slope.t(), hidden, out_dtype=total.dtype, out=total)
+        return
     for start in range(0, total.shape[0], _BLOCK):
         block = slice(start, start + _BLOCK)
-        left = slope[:, block].t()
-        if slope.is_cuda:  # the matrix units add up in float32; only their result need not be rounded
-            total[block] += torch.mm(left, hidden, out_dtype=total.dtype)
-        else:
-            total[block].addmm_(left.to(total.dtype), hidden.to(total.dtype))
+        total[block].addmm_(slope[:, block].t().to(total.dtype), hidden.to(total.dtype))

@@ -9,11 +9,13 @@ import torch
 from torch import Tensor
 
 from plackett.choice import (
+    After,
     Choices,
-    Times,
     attach_gradient,
+    attach_total,
     choice_likelihood,
     choice_weights,
+    is_plain,
     teacher_order,
     wants_gradient,
 )
@@ -30,17 +32,17 @@ _BLOCK_ELSEWHERE = 1 << 26
 class Rows(NamedTuple):
     """A loss a row `[N]`, its gradient `[N, C]` where it was asked for, and the weight not charged `[N]`.
 
-    `multiply` scales such a gradient's rows, where the implementation has a way of its own.
+    `after` is what the implementation's device has of its own for what comes next.
     """
 
     loss: Tensor
     gradient: Tensor | None
     left_out: Tensor
-    multiply: Times | None = None
+    after: After | None = None
 
 
 class RowsFunction(Protocol):
-    """One implementation of PLD over flat rows. `keep` `[N]` bool: other rows give 0, whatever stands in them."""
+    """One implementation of PLD over flat rows. Those not in `keep` `[N]` give 0, whatever stands in them."""
 
     def __call__(
         self,
@@ -72,6 +74,7 @@ def eager_rows(
     """PLD in PyTorch operations: the implementation for every device and for tracing."""
     dtype = compute_dtype(student)
     look = may_look(student, teacher, *(x for x in (target, keep) if x is not None))
+    target = None if target is None else labels_that_count(target, keep)
 
     def block(rows: slice) -> Rows:
         s, t = student[rows].to(dtype), teacher[rows].to(dtype)
@@ -249,9 +252,18 @@ def pld(
             p = target.detach().reshape(-1, classes)
             rows = soft_rows(run, s.detach(), t, p, flat_keep, max_labels, gradient)
         else:
-            rows = run(s.detach(), t, labels_that_count(target.reshape(-1), flat_keep), flat_keep)
-    value = rows.loss if rows.gradient is None else attach_gradient(s, rows.loss, rows.gradient, rows.multiply)
-    result = reduce_rows(value.reshape(shape), keep, reduction, num_items)
+            rows = run(s.detach(), t, target.reshape(-1), flat_keep)
+    after = rows.after
+    if after is not None and reduction != "none" and num_items is None and is_plain(student):
+        mean = reduction == "mean"
+        if rows.gradient is None:
+            result, _ = after.total(rows.loss, flat_keep, mean)
+        else:
+            result = attach_total(s, rows.loss, rows.gradient, flat_keep, mean, after)
+    else:
+        times = None if after is None else after.times
+        value = rows.loss if rows.gradient is None else attach_gradient(s, rows.loss, rows.gradient, times)
+        result = reduce_rows(value.reshape(shape), keep, reduction, num_items)
     return (result, rows.left_out.reshape(shape)) if return_left_out else result
 
 

@@ -1,0 +1,68 @@
+"""How a kernel is started: on its tensors' device, at as little of the host's time as Triton allows."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+Launch = TypeVar("Launch", bound=Callable[..., Any])
+
+_started: dict[tuple[Any, ...], tuple[Any, tuple[Any, ...]]] = {}
+_AT_MOST = 4096
+
+
+def start(kernel: Any, programs: int, *arguments: Any, **options: Any) -> None:
+    """`kernel[(programs,)](*arguments, **options)`: the constants (all of the signature's last parameters) by name.
+
+    Triton finds the compiled kernel by looking at every argument and building two keys; at 100 classes that takes
+    longer than the kernel. What it looks at (dtypes, addresses mod 16, integers) is one key here.
+    """
+    key = (kernel, *map(_seen, arguments), *options.values())
+    found = _started.get(key)
+    if found is None:
+        compiled = kernel[(programs,)](*arguments, **options)
+        if compiled is not None and any(isinstance(a, Tensor) and a.is_cuda for a in arguments):
+            if len(_started) >= _AT_MOST:
+                _started.clear()
+            constants = tuple(options[name] for name in kernel.arg_names[len(arguments) :])
+            _started[key] = compiled, constants
+        return
+    compiled, constants = found
+    compiled[(programs, 1, 1)](*arguments, *constants)
+
+
+def _seen(argument: Any) -> Any:
+    """What Triton specialises on; an integer stands for itself, and a float for nothing but being one."""
+    if isinstance(argument, Tensor):
+        return argument.dtype, argument.get_device(), argument.data_ptr() % 16 == 0
+    return float if isinstance(argument, float) else argument
+
+
+def where_it_lies(launch: Launch) -> Launch:
+    """Triton launches on the current device, wherever the tensors lie; so their device is made the current one."""
+
+    @functools.wraps(launch)
+    def launched(first: Tensor, *rest: Any, **options: Any) -> Any:
+        if first.is_cuda and first.get_device() != torch.cuda.current_device():
+            with torch.cuda.device(first.device):
+                return launch(first, *rest, **options)
+        return launch(first, *rest, **options)
+
+    return launched  # type: ignore[return-value]
+
+
+@functools.cache
+def interpreted() -> bool:
+    """Whether Triton runs its kernels on the CPU, one operation at a time."""
+    return os.environ.get("TRITON_INTERPRET", "0") == "1"
+
+
+@functools.cache
+def has_ptx() -> bool:
+    """Shared memory is reached, and single instructions are picked, in PTX."""
+    return not interpreted() and torch.version.cuda is not None
