@@ -1,7 +1,8 @@
 """Where in every sorted run the first q of the whole row end: the second of four launches of `long`.
 
-The logit of the q-th class is found by halving, counting in each run by halving too, between what the last two counts
-left open. Of the classes that share that logit the first runs', which are the lower classes, are taken.
+The logit of the q-th class lies between the runs' own logits at the same share of each. It is found by halving what
+lies between, counting in each run by halving too, between what the last two counts left open. Of the classes that share
+that logit the first runs', which are the lower classes, are taken.
 """
 
 import triton
@@ -11,12 +12,17 @@ from plackett.kernels.device.select import falling32
 
 
 @triton.jit
+def _key(run, at, real, SPARE: tl.constexpr):
+    return falling32(tl.load(run + at, mask=real, other=0.0).to(tl.float32)) >> SPARE
+
+
+@triton.jit
 def _counts(run, low, high, bound, SPARE: tl.constexpr):
     """How many of each run are not beyond `bound`, known to lie in [low, high]."""
     while tl.max(high - low, 0) > 0:
         middle = (low + high) >> 1
         open_ = low < high
-        key = falling32(tl.load(run + middle, mask=open_, other=0.0).to(tl.float32)) >> SPARE
+        key = _key(run, middle, open_, SPARE)
         near = key <= bound
         low = tl.where(open_ & near, middle + 1, low)
         high = tl.where(open_ & (near == 0), middle, high)
@@ -47,12 +53,18 @@ def cuts_kernel(
         size = tl.minimum(tl.maximum(classes - (runs << N), 0), 1 << N)
         run = by_teacher + row * classes + (runs << N)
         wanted = tl.minimum(part * PART, classes)
+        # Each run's own quantile, from below and from above. Were the row's beyond the largest of them, no run would
+        # have its share of those wanted; were it before the smallest, every run would have more.
+        real = size > 0
+        share = wanted.to(tl.int64) * size
+        under = tl.maximum((share + (classes - 1)) // classes - 1, 0).to(tl.int32)
+        over = tl.minimum(share // classes, size - 1).to(tl.int32)
         lowest: tl.constexpr = -0x80000000 >> SPARE
         highest: tl.constexpr = 0x7FFFFFFF >> SPARE
-        low = tl.full((), lowest, tl.int64)
-        high = tl.full((), highest, tl.int64)
-        below = tl.zeros([RUNS], tl.int32)
-        above = size
+        low = tl.min(tl.where(real, _key(run, under, real, SPARE), highest), 0).to(tl.int64)
+        high = tl.max(tl.where(real, _key(run, over, real, SPARE), lowest), 0).to(tl.int64)
+        below = _counts(run, size * 0, size, tl.maximum(low - 1, lowest).to(tl.int32), SPARE)
+        above = _counts(run, below, size, high.to(tl.int32), SPARE)
         while low < high:
             middle = (low + high) >> 1
             here = _counts(run, below, above, middle.to(tl.int32), SPARE)
