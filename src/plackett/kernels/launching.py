@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import torch
@@ -14,6 +15,7 @@ Launch = TypeVar("Launch", bound=Callable[..., Any])
 
 _started: dict[tuple[Any, ...], tuple[Any, tuple[Any, ...]]] = {}
 _AT_MOST = 4096
+_remembers = True
 
 
 def start(kernel: Any, programs: int, *arguments: Any, **options: Any) -> None:
@@ -23,7 +25,7 @@ def start(kernel: Any, programs: int, *arguments: Any, **options: Any) -> None:
     longer than the kernel. What it looks at (dtypes, addresses mod 16, integers) is one key here.
     """
     key = (kernel, *map(_seen, arguments), *options.values())
-    found = _started.get(key)
+    found = _started.get(key) if _remembers else None
     if found is None:
         compiled = kernel[(programs,)](*arguments, **options)
         if compiled is not None and any(isinstance(a, Tensor) and a.is_cuda for a in arguments):
@@ -34,6 +36,17 @@ def start(kernel: Any, programs: int, *arguments: Any, **options: Any) -> None:
         return
     compiled, constants = found
     compiled[(programs, 1, 1)](*arguments, *constants)
+
+
+@contextmanager
+def through_triton() -> Iterator[None]:
+    """Every launch inside is looked up by Triton itself."""
+    global _remembers
+    _remembers = False
+    try:
+        yield
+    finally:
+        _remembers = True
 
 
 def _seen(argument: Any) -> Any:
