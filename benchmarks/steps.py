@@ -7,6 +7,7 @@ pictures are random, as in `benchmarks.training`, whose cohorts these are.
 from __future__ import annotations
 
 import argparse
+import ast
 import re
 import time
 from collections import Counter, defaultdict
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch._inductor.config
 from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
@@ -53,9 +55,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--pairs", nargs="+", default=list(PAIRS), choices=list(PAIRS))
     parser.add_argument("--students", nargs="+", type=int, default=[1, 8], help="sizes of the cohorts")
+    parser.add_argument(
+        "--inductor", nargs="*", default=[], help="settings of the compiler, such as combo_kernels=True"
+    )
     parser.add_argument("--shown", type=int, default=25, help="kinds of kernels printed; the CSV has all")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where the CSV goes")
     given = parser.parse_args()
+    for setting in given.inductor:
+        name, value = setting.split("=")
+        setattr(torch._inductor.config, name, ast.literal_eval(value))
     chip = torch.cuda.get_device_name()
     common = {"device": chip, "torch": torch.__version__, "commit": surroundings.commit() or ""}
     rows: list[dict[str, Any]] = []
@@ -68,7 +76,7 @@ def main() -> None:
                   f"{busy / wall:.2f} at a time", flush=True)  # fmt: skip
             for i, (name, (n, ms)) in enumerate(sorted(kernels.items(), key=lambda item: -item[1][1])):
                 short = re.sub(r"<.*", "", name)[:100]
-                rows.append({"pair": pair, "students": count, "wall_ms": round(wall, 4), "kernel": short,
+                rows.append({"pair": pair, "students": count, "wall_ms": round(wall, 4), "kernel": short, "inductor": " ".join(given.inductor),
                              "launches": n, "ms": round(ms, 5)} | common)  # fmt: skip
                 if i < given.shown:
                     print(f"  {n:>5} {ms:8.4f} ms  {short}", flush=True)

@@ -15,7 +15,7 @@ from torch.optim import AdamW, Optimizer
 from plackett.data import Batches
 from plackett.errors import InputError
 from plackett.training import Cohort, EpochReport, Mode, Recipe, Student
-from plackett.training.graphed import WARM_UP, Graphed
+from plackett.training.graphed import WARM_UP, Graphed, uncounted
 from plackett.training.ledger import DeviceLedger
 from tests.training import small
 
@@ -29,12 +29,18 @@ class Rehearsal(Graphed):
     """Warms up as on a GPU; a replay is a call."""
 
     def _captured(self) -> Any:
-        kept = self._set_aside()
-        for _ in range(WARM_UP):
-            self._first_batch()
-            self._whole_step()
-        self._restore(kept)
-        return Replayed(self._first_batch), Replayed(self._whole_step)
+        with uncounted(self.students):
+            kept = self._set_aside()
+            for _ in range(WARM_UP):
+                self._first_batch()
+                self._whole_step()
+            self._restore(kept)
+
+        def whole_step() -> None:
+            with uncounted(self.students):
+                self._whole_step()
+
+        return Replayed(self._first_batch), Replayed(whole_step)
 
 
 class DeviceRecipe(Recipe):
@@ -55,7 +61,7 @@ def students(build: Any = small.plain) -> list[Student]:
 
 def rehearse(cohort: Cohort, epochs: int, on_epoch: Callable[[EpochReport], None] | None = None) -> None:
     """A cohort that believes it has a graph."""
-    graph = Rehearsal(cohort.going(), cohort.batches, cohort._signals, cohort._forwards, Mode())
+    graph = Rehearsal(cohort.going(), cohort.batches, cohort._signals, cohort._ways, Mode())
     cohort.mode, cohort._graph = Mode(graph=True), graph
     cohort.fit(epochs, on_epoch)
 
@@ -73,10 +79,42 @@ def test_a_graph_takes_the_eager_steps(size: int) -> None:
         assert [r.metrics[one.name] for r in expected] == [r.metrics[one.name] for r in found]
 
 
+def test_networks_objectives_and_ledgers_are_compiled_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole, for a break in one of them would be a launch by the host in the middle of a graph."""
+    calls = []
+
+    def whole(self: Mode, function: Callable[..., Any]) -> Callable[..., Any]:
+        calls.append(function)
+        return torch.compile(function, fullgraph=True, backend="aot_eager", dynamic=False)
+
+    plain, compiled = (Cohort(students(), small.stream(), small.teacher()) for _ in range(2))
+    monkeypatch.setattr(Mode, "compiled", whole)
+    compiled._ways = {student.name: student.tune(Mode(compile=True)) for student in compiled.students}
+    for student in compiled.students:
+        assert student.model in calls
+        assert student.objective in calls
+    expected: list[EpochReport] = []
+    found: list[EpochReport] = []
+    rehearse(plain, 2, expected.append)
+    rehearse(compiled, 2, found.append)
+    for one, other in zip(plain.students, compiled.students, strict=True):
+        for name, tensor in one.model.state_dict().items():
+            torch.testing.assert_close(other.model.state_dict()[name], tensor, rtol=1e-4, atol=1e-5)
+        for before, after in zip(expected, found, strict=True):
+            assert after.metrics[one.name].accuracy == before.metrics[one.name].accuracy
+            assert after.metrics[one.name].loss == pytest.approx(before.metrics[one.name].loss, rel=1e-4)
+
+
+def test_norms_count_their_batches_though_a_graph_does_not() -> None:
+    cohort = Cohort(students(), small.stream(), small.teacher())
+    rehearse(cohort, 2)
+    assert [int(s.model.get_buffer("norm.num_batches_tracked")) for s in cohort.students] == [10] * len(cohort.students)
+
+
 def test_warming_up_leaves_no_trace() -> None:
     cohort = Cohort(students(), small.stream(), small.teacher())
     before = [small.weights(student) for student in cohort.students]
-    Rehearsal(cohort.students, cohort.batches, cohort._signals, cohort._forwards, Mode())
+    Rehearsal(cohort.students, cohort.batches, cohort._signals, cohort._ways, Mode())
     for student, held in zip(cohort.students, before, strict=True):
         assert all(torch.equal(held[name], tensor) for name, tensor in small.weights(student).items())
         for state in student.optimiser.state.values():

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from plackett.data import Batch
-from plackett.objectives import Objective
+from plackett.objectives import Outcome
 from plackett.teachers import Signals
 from plackett.training.mode import Mode
 
@@ -21,8 +21,15 @@ class Charged(NamedTuple):
     logits: Tensor
 
 
+class Ways(NamedTuple):
+    """How a student's network and its objective are called: as they are, or compiled."""
+
+    forward: Callable[..., Any]
+    objective: Callable[..., Outcome]
+
+
 def charge(
-    objective: Objective,
+    objective: Callable[..., Outcome],
     batch: Batch,
     signals: Signals | None,
     mode: Mode,

@@ -87,7 +87,7 @@ class Cohort:
                 student.model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         if isinstance(teacher, LiveTeacher):
             teacher.tune(channels_last=self.mode.channels_last, compiled=self.mode.compile)
-        self._forwards = {student.name: self.mode.compiled(student.model) for student in self.students}
+        self._ways = {student.name: student.tune(self.mode) for student in self.students}
         self._graph: Any = None
         self.seen: tuple[Batch, Signals | None] | None = None
         if self.processes.several:
@@ -155,8 +155,8 @@ class Cohort:
                     student.spread.share = self.processes.share(len(batch.targets), whole)
                 with _random_numbers(student):
                     # The odd batch that a graph leaves over would be compiled for its own shape.
-                    forward = student.model if self.mode.graph else self._forwards[student.name]
-                    student.step(batch, signals, step, self.mode, forward)
+                    ways = student.uncompiled if self.mode.graph else self._ways[student.name]
+                    student.step(batch, signals, step, self.mode, ways)
                 if self._device.type == "cpu":  # looking costs nothing here; elsewhere the host would wait
                     self._look(student)
             if self.seen is None or len(batch.targets) >= len(self.seen[0].targets):
@@ -206,7 +206,7 @@ def _gradient(found: NotFinite) -> str:
 def _graphed(cohort: Cohort) -> Any:
     from plackett.training.graphed import Graphed
 
-    return Graphed(cohort.going(), cohort.batches, cohort._signals, cohort._forwards, cohort.mode)
+    return Graphed(cohort.going(), cohort.batches, cohort._signals, cohort._ways, cohort.mode)
 
 
 def _check(students: Sequence[Student], batches: Stream, teacher: Teacher | None) -> None:

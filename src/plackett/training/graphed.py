@@ -15,16 +15,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from plackett.data import Batch, ResidentBatches, Stream
 from plackett.errors import InputError
 from plackett.teachers import Signals
+from plackett.training.charge import Ways
 from plackett.training.ledger import DeviceLedger
 from plackett.training.mode import Mode
+from plackett.training.optimise import Schedule
 from plackett.training.student import Student
 
 WARM_UP = 3  # steps before a capture: kernels are chosen, compiled and loaded in them
@@ -38,14 +39,14 @@ class Graphed:
         students: Sequence[Student],
         stream: Stream,
         signals: Callable[[Batch], Signals | None],
-        forwards: Mapping[str, Callable[..., Any]],
+        ways: Mapping[str, Ways],
         mode: Mode,
     ) -> None:
         if not isinstance(stream, ResidentBatches):
             raise InputError(
                 "A CUDA graph makes its own batches and needs ResidentBatches; use graph=False with others."
             )
-        self.students, self.stream, self.mode, self.forwards = students, stream, mode, forwards
+        self.students, self.stream, self.mode, self.ways = students, stream, mode, ways
         self.steps = len(stream.pictures) // stream.size
         if not self.steps:
             raise InputError(f"{len(stream.pictures)} pictures do not fill one batch of {stream.size}.")
@@ -57,7 +58,8 @@ class Graphed:
         self._epoch = torch.zeros((), dtype=torch.int64, device=device)
         self._step = torch.zeros((), dtype=torch.int64, device=device)  # within the epoch
         self._taken = torch.zeros((), dtype=torch.int64, device=device)  # over all epochs
-        self._rates = [student.schedule.table(device) for student in students]
+        self._rates = _shared_rates(students, device)
+        self._counters = [c for student in students for _, c in _counting(student.model)]
         count = len(students) if mode.streams else 0
         self._sides = [torch.cuda.Stream(device) for _ in range(count)]  # type: ignore[no-untyped-call]
         self._batch, self._signals = self._next()
@@ -72,6 +74,8 @@ class Graphed:
         self._first.replay()
         for _ in range(self.steps):
             self._whole.replay()
+        if self._counters:
+            torch._foreach_add_(self._counters, self.steps)
         return self.steps
 
     def _next(self) -> tuple[Batch, Signals | None]:
@@ -97,15 +101,13 @@ class Graphed:
         self._step += 1
 
     def _whole_step(self) -> None:
+        for table, rate in self._rates:
+            # Not table[taken]: indexing by one number fetches it to the host.
+            rate.copy_(table.index_select(0, self._taken.clamp(max=len(table) - 1).view(1)).squeeze())
         sides: Sequence[torch.cuda.Stream | None] = self._sides or [None] * len(self.students)
-        for student, rates, side in zip(self.students, self._rates, sides, strict=True):
+        for student, side in zip(self.students, sides, strict=True):
             with _beside(side):
-                # Not rates[taken]: indexing by one number fetches it to the host.
-                rate = rates.index_select(0, self._taken.clamp(max=len(rates) - 1).view(1))
-                for group in student.optimiser.param_groups:
-                    group["lr"].copy_(rate.squeeze())
-                forward = self.forwards[student.name]
-                student.step(self._batch, self._signals, self._taken, self.mode, forward)
+                student.step(self._batch, self._signals, self._taken, self.mode, self.ways[student.name])
         following = self._next()
         for side in self._sides:
             torch.cuda.current_stream().wait_stream(side)
@@ -118,7 +120,7 @@ class Graphed:
         stream.wait_stream(torch.cuda.current_stream())
         benchmark = torch.backends.cudnn.benchmark
         torch.backends.cudnn.benchmark = True
-        with torch.cuda.stream(stream):
+        with torch.cuda.stream(stream), uncounted(self.students):
             kept = self._set_aside()
             for _ in range(WARM_UP):
                 self._first_batch()
@@ -146,6 +148,39 @@ class Graphed:
     def _restore(self, kept: list[tuple[Tensor, Tensor]]) -> None:
         for tensor, value in kept:
             tensor.copy_(value)
+
+
+def _shared_rates(students: Sequence[Student], device: torch.device) -> list[tuple[Tensor, Tensor]]:
+    """Every schedule's table, and the one tensor from which all optimisers that follow it read their rate."""
+    found: dict[Schedule, tuple[Tensor, Tensor]] = {}
+    for student in students:
+        if student.schedule not in found:
+            found[student.schedule] = student.schedule.table(device), torch.zeros((), device=device)
+        for group in student.optimiser.param_groups:
+            group["lr"] = found[student.schedule][1]
+    return list(found.values())
+
+
+def _counting(model: nn.Module) -> Iterator[tuple[nn.Module, Tensor]]:
+    """Norms that count their batches and make nothing of it, with their counters."""
+    for module in model.modules():
+        if isinstance(module, nn.modules.batchnorm._NormBase) and module.momentum is not None:
+            counter = module.num_batches_tracked
+            if counter is not None:
+                yield module, counter
+
+
+@contextmanager
+def uncounted(students: Sequence[Student]) -> Iterator[None]:
+    """Norms do not count: a kernel a norm and step, for numbers that are known at the epoch's end."""
+    counting = [found for student in students for found in _counting(student.model)]
+    try:
+        for module, _ in counting:
+            module.register_buffer("num_batches_tracked", None)
+        yield
+    finally:
+        for module, counter in counting:
+            module.register_buffer("num_batches_tracked", counter)
 
 
 @contextmanager

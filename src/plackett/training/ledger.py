@@ -119,6 +119,11 @@ class DeviceLedger:
         self._values = torch.zeros(len(terms) + 1, device=device)
         # Each loss times the batch's pictures, then the right ones, then the pictures.
         self._sums = torch.zeros(len(terms) + 3, dtype=torch.float64, device=device)
+        self._add = _added
+
+    def tune(self, compiled: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
+        """Some thirty small kernels a step become a few."""
+        self._add = compiled(_added)
 
     def begin(self) -> None:
         self._sums.zero_()
@@ -127,16 +132,11 @@ class DeviceLedger:
         self, step: int | Tensor, losses: Sequence[Tensor], gradients: list[Tensor], logits: Tensor, targets: Tensor
     ) -> bool:
         before = self.flag.clone()
-        values = torch.stack([loss.detach().float() for loss in losses])
         torch._amp_foreach_non_finite_check_and_unscale_(gradients, self.flag, self._one)
-        self.flag.logical_or_(~values[0].isfinite())
-        first = self.flag > before
-        self._step.copy_(torch.where(first, step, self._step))
-        self._values.copy_(torch.where(first, values, self._values))
-        right = _right(logits, targets)
-        n = len(targets)
-        added = torch.cat([values.double() * n, torch.stack([right, torch.full_like(right, n)])])
-        self._sums += torch.where(self.flag == 0, added, 0.0)
+        if not isinstance(step, Tensor):  # a compiled function would be made anew for every number
+            step = torch.full((), step, dtype=torch.int64, device=self.flag.device)
+        held = before, self.flag, self._step, self._values, self._sums
+        self._add([loss.detach() for loss in losses], logits.detach(), targets, step, *held)
         return not (self._looks and self.flag.item())
 
     def add_up(self, over: Callable[[Tensor], Tensor]) -> None:
@@ -154,6 +154,29 @@ class DeviceLedger:
 
     def go_on(self, sums: list[float]) -> None:
         self._sums.copy_(torch.tensor(sums, dtype=torch.float64))
+
+
+def _added(
+    losses: list[Tensor],
+    logits: Tensor,
+    targets: Tensor,
+    step: Tensor,
+    before: Tensor,
+    flag: Tensor,
+    first_step: Tensor,
+    first_values: Tensor,
+    sums: Tensor,
+) -> None:
+    """One step's part in `flag`, in the first step that raised it, and in `sums`, all of which it changes."""
+    values = torch.stack([loss.float() for loss in losses])
+    flag.logical_or_(~values[0].isfinite())
+    first = flag > before
+    first_step.copy_(torch.where(first, step, first_step))
+    first_values.copy_(torch.where(first, values, first_values))
+    right = _right(logits, targets)
+    n = len(targets)
+    added = torch.cat([values.double() * n, torch.stack([right, torch.full_like(right, n)])])
+    sums += torch.where(flag == 0, added, 0.0)
 
 
 def _right(logits: Tensor, targets: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from torch.optim import Optimizer
 from plackett.data import Batch, derive
 from plackett.objectives import Objective
 from plackett.teachers import Signals
-from plackett.training.charge import charge
+from plackett.training.charge import Ways, charge
 from plackett.training.ledger import DeviceLedger, HostLedger, Ledger, Metrics
 from plackett.training.mode import Mode
 from plackett.training.optimise import Recipe, Schedule
@@ -80,6 +80,16 @@ class Student:
         return self.trained[0].device
 
     @property
+    def uncompiled(self) -> Ways:
+        return Ways(self.model, self.objective)
+
+    def tune(self, mode: Mode) -> Ways:
+        """Network, objective and ledger as `mode` wants them: compiled, a small kernel is launched for many."""
+        if isinstance(self.ledger, DeviceLedger):
+            self.ledger.tune(mode.compiled)
+        return Ways(mode.compiled(self.model), mode.compiled(self.objective))
+
+    @property
     def kept(self) -> nn.Module:
         """The network that is tested and saved: the running average of the weights, where there is one."""
         return self.model if self.average is None else self.average.model
@@ -115,15 +125,12 @@ class Student:
         signals: Signals | None,
         step: int | Tensor,
         mode: Mode,
-        forward: Callable[..., Any] | None = None,
+        ways: Ways | None = None,
     ) -> None:
         """One optimiser step, or none where the loss or a gradient is not finite; the ledger knows."""
-        if forward is None:
-            forward = self.model
-        if self.stepping.parts == 1:
-            losses, gradients, logits = self._gradients(batch, signals, mode, forward)
-        else:
-            losses, gradients, logits = self._by_parts(batch, signals, mode, forward)
+        ways = ways or self.uncompiled
+        take = self._gradients if self.stepping.parts == 1 else self._by_parts
+        losses, gradients, logits = take(batch, signals, mode, ways)
         for parameter, gradient in zip(self.trained, gradients, strict=True):
             parameter.grad = None if gradient is None else _laid_out(gradient, parameter)
         found = [parameter.grad for parameter in self.trained if parameter.grad is not None]
@@ -135,14 +142,14 @@ class Student:
                 self.average.update(self.model, step)
 
     def _by_parts(
-        self, batch: Batch, signals: Signals | None, mode: Mode, forward: Callable[..., Any]
-    ) -> tuple[list[Tensor], list[Tensor | None], Tensor]:
+        self, batch: Batch, signals: Signals | None, mode: Mode, ways: Ways
+    ) -> tuple[list[Tensor], Sequence[Tensor | None], Tensor]:
         losses: list[Tensor] = []
         gradients: list[Tensor | None] = [None] * len(self.trained)
         logits = []
         for part, said in parted(batch, signals, self.stepping.parts):
             share = len(part.targets) / len(batch.targets)
-            values, slopes, seen = self._gradients(part, said, mode, forward)
+            values, slopes, seen = self._gradients(part, said, mode, ways)
             values = [value.detach() * share for value in values]
             losses = [a + b for a, b in zip(losses, values, strict=True)] if losses else values
             for i, slope in enumerate(slopes):
@@ -153,13 +160,13 @@ class Student:
         return losses, gradients, torch.cat(logits)
 
     def _gradients(
-        self, batch: Batch, signals: Signals | None, mode: Mode, forward: Callable[..., Any]
+        self, batch: Batch, signals: Signals | None, mode: Mode, ways: Ways
     ) -> tuple[list[Tensor], Sequence[Tensor | None], Tensor]:
         """The total and every term, the gradient of every trained parameter, and the logits."""
-        arguments = batch, signals, mode, forward, self.taps
+        arguments = batch, signals, mode, ways.forward, self.taps
         if self.spread is not None:
             return self.spread.gradients(self.trained, arguments)
-        charged = charge(self.objective, *arguments)
+        charged = charge(ways.objective, *arguments)
         gradients = torch.autograd.grad(charged.total, self.trained, allow_unused=True)
         return [charged.total, *charged.terms], gradients, charged.logits
 
