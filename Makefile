@@ -28,6 +28,7 @@ stubs: $(VENV)/.test
 	$(BIN)/python -m tools.cards
 	$(BIN)/python -m tools.costs
 	$(BIN)/python -m tools.cifar100
+	$(BIN)/python -m tools.speed
 	$(BIN)/python -m tools.commands
 
 $(BIN)/python:

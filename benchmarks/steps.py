@@ -76,8 +76,10 @@ def main() -> None:
                   f"{busy / wall:.2f} at a time", flush=True)  # fmt: skip
             for i, (name, (n, ms)) in enumerate(sorted(kernels.items(), key=lambda item: -item[1][1])):
                 short = re.sub(r"<.*", "", name)[:100]
-                rows.append({"pair": pair, "students": count, "wall_ms": round(wall, 4), "kernel": short, "inductor": " ".join(given.inductor),
-                             "launches": n, "ms": round(ms, 5)} | common)  # fmt: skip
+                rows.append({
+                    "pair": pair, "students": count, "wall_ms": round(wall, 4), "kernel": short, "launches": n,
+                    "ms": round(ms, 5), "inductor": " ".join(given.inductor), **common,
+                })  # fmt: skip
                 if i < given.shown:
                     print(f"  {n:>5} {ms:8.4f} ms  {short}", flush=True)
             written.write(rows, given.out / f"steps-{written.slug(chip)}.csv")

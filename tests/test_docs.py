@@ -16,7 +16,7 @@ import pytest
 from plackett import losses
 from plackett.experiments import cells
 from tests.experiments.test_cells import cell
-from tools import cards, cifar100, commands, costs
+from tools import cards, cifar100, commands, costs, speed
 
 ROOT = pathlib.Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -123,6 +123,10 @@ def test_the_readmes_commands_are_all_commands() -> None:
     listed = re.findall(r"^│ (\w+)  ", run.stdout.split("Commands")[1], re.MULTILINE)
     assert set(listed) == set(commands.commands())
     assert all(line.endswith(".") for line in commands.commands().values())
+
+
+def test_the_speed_of_training_is_the_committed_result() -> None:
+    assert speed.PAGE.read_text() == speed.text(), "the results changed: run `make stubs`"
 
 
 def test_the_committed_costs_of_the_cpu_are_what_is_promised() -> None:

@@ -32,7 +32,7 @@ def _block(path: pathlib.Path) -> str:
     calls = sorted({int(r["n"]) for r in rows})
     head = [
         f"{first['device']}{threads}, torch {first['torch']}, float logits from `3 * randn`, n = {calls[0]} to "
-        f"{calls[-1]} calls, commit {first['commit'][:7]}:",
+        f"{calls[-1]} calls, {measured_at(first['commit'])}:",
         "",
         "| rows x classes | " + " | ".join(losses) + " |",
         "|---" * (len(losses) + 1) + "|",
@@ -41,6 +41,14 @@ def _block(path: pathlib.Path) -> str:
     if first["threads"]:
         table += ["", _times(shapes, figures)]
     return "\n".join(table)
+
+
+def measured_at(commit: str) -> str:
+    """
+    >>> measured_at("0123456789+changes"), measured_at("0123456789")
+    ('commit 0123456 and changes', 'commit 0123456')
+    """
+    return f"commit {commit[:7]}" + (" and changes" if commit.endswith("+changes") else "")
 
 
 def _times(shapes: list[tuple[str, str, str]], figures: dict[tuple[str, ...], dict[str, str]]) -> str:
