@@ -32,6 +32,10 @@ def test_each_value_is_a_method_and_no_value_is_there_twice() -> None:
     assert len(made.recipes) == 1
 
 
+def test_values_are_read_as_people_write_them() -> None:
+    assert sweep.values_of("kd.temperature=1e-3,2.5E1,none,word", "1e-3,2.5E1,none,word") == [0.001, 25.0, None, "word"]
+
+
 def test_keys_of_one_method_are_crossed_and_those_of_two_are_not() -> None:
     made = plan("objective.pld.temperature=1,4", "objective.pld.label_weight=none,1", "objective.kd.temperature=2,4")
     assert len(made.points) == 2 * 2 + 2

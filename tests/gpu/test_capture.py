@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,6 +12,7 @@ from torch import Tensor
 
 from plackett import FitNetLoss, VIDLoss
 from plackett import functional as F
+from tests.gpu.captured import captured
 
 pytestmark = pytest.mark.gpu
 
@@ -30,15 +30,6 @@ CASES: dict[str, tuple[Callable[[], Callable[..., Tensor]], tuple[int, ...]]] = 
 }
 
 
-@contextmanager
-def no_synchronisation() -> Iterator[None]:
-    torch.cuda.set_sync_debug_mode("error")
-    try:
-        yield
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("name", CASES)
 def test_a_loss_is_captured(name: str, dtype: torch.dtype) -> None:
@@ -52,20 +43,12 @@ def test_a_loss_is_captured(name: str, dtype: torch.dtype) -> None:
         value = loss(s, t, mask=mask)
         return value, torch.autograd.grad(value, s)[0]
 
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side), no_synchronisation():
-        for _ in range(3):
-            step()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        captured = step()
+    graph, held = captured(step)
     with torch.no_grad():
         s.normal_()
     graph.replay()
     eager = step()
-    torch.testing.assert_close(captured, eager, rtol=2e-3, atol=1e-6)
+    torch.testing.assert_close(held, eager, rtol=2e-3, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", CASES)

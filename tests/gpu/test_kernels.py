@@ -15,6 +15,7 @@ from plackett.kernels.fused import fused_rows
 from plackett.kernels.launch import launch_topk
 from plackett.losses.plackett_luce import Rows
 from tests.cases import CASES
+from tests.gpu.captured import captured
 from tests.kernels.held import OPTIONS, hold
 
 pytestmark = pytest.mark.gpu
@@ -180,19 +181,7 @@ def test_a_cuda_graph_holds_it(top_k: int | None, classes: int) -> None:
         value = F.pld(s, t, y, top_k=top_k)
         return value, torch.autograd.grad(value, s)[0]
 
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    torch.cuda.set_sync_debug_mode("error")
-    try:
-        with torch.cuda.stream(side):
-            for _ in range(3):
-                step()
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        held = step()
+    graph, held = captured(step)
     graph.replay()
     for kept, want in zip(held, step(), strict=True):
         assert torch.equal(kept, want)

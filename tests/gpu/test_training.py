@@ -15,6 +15,7 @@ from plackett.objectives import Objective
 from plackett.teachers import LiveTeacher
 from plackett.training import Checkpoints, Cohort, EpochReport, Mode, Recipe, Student
 from plackett.training.graphed import Graphed
+from tests.gpu.captured import no_synchronisation
 from tests.training import small
 
 pytestmark = pytest.mark.gpu
@@ -80,14 +81,11 @@ def test_nothing_in_an_epoch_waits_for_the_device() -> None:
     graph, stream = cohort(GRAPH), small.stream("cuda")
     graph.fit(1)
     assert isinstance(graph._graph, Graphed)
-    torch.cuda.set_sync_debug_mode("error")
-    try:
+    with no_synchronisation():
         graph._graph.epoch(1)
         eager = graph.students[0]
         for batch in stream.epoch(0):
             eager.step(batch, graph._signals(batch), 0, Mode())
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
 
 
 def test_a_student_that_breaks_stops_and_the_others_go_on() -> None:

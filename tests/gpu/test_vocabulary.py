@@ -13,6 +13,7 @@ from plackett.choice import times
 from plackett.functional import LinearTeacher, SparseTeacher
 from plackett.kernels.launch_after import launch_times
 from tests.cases import CASES
+from tests.gpu.captured import captured
 
 pytestmark = pytest.mark.gpu
 
@@ -124,19 +125,7 @@ def test_the_fused_layer_in_a_cuda_graph_waits_for_nobody() -> None:
         value = F.fused_linear_pld(hidden, weight, t, y, top_k=64, chunk=128)
         return value, *torch.autograd.grad(value, (hidden, weight))
 
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    torch.cuda.set_sync_debug_mode("error")
-    try:
-        with torch.cuda.stream(side):
-            for _ in range(3):
-                step()
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        held = step()
+    graph, held = captured(step)
     graph.replay()
     for kept, want in zip(held, step(), strict=True):
         torch.testing.assert_close(kept, want, rtol=1e-2, atol=1e-6)

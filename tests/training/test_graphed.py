@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from torch.optim import AdamW, Optimizer
 from plackett.data import Batches
 from plackett.errors import InputError
 from plackett.training import Cohort, EpochReport, Mode, Recipe, Student
-from plackett.training.graphed import WARM_UP, Graphed, uncounted
+from plackett.training.graphed import WARM_UP, Graphed
+from plackett.training.halves import Halves
 from plackett.training.ledger import DeviceLedger
 from tests.training import small
 
@@ -29,7 +31,7 @@ class Rehearsal(Graphed):
     """Warms up as on a GPU; a replay is a call."""
 
     def _captured(self) -> Any:
-        with uncounted(self.students):
+        with self._as_captured():
             kept = self._set_aside()
             for _ in range(WARM_UP):
                 self._first_batch()
@@ -37,7 +39,7 @@ class Rehearsal(Graphed):
             self._restore(kept)
 
         def whole_step() -> None:
-            with uncounted(self.students):
+            with self._as_captured():
                 self._whole_step()
 
         return Replayed(self._first_batch), Replayed(whole_step)
@@ -61,15 +63,18 @@ def students(build: Any = small.plain) -> list[Student]:
 
 def rehearse(cohort: Cohort, epochs: int, on_epoch: Callable[[EpochReport], None] | None = None) -> None:
     """A cohort that believes it has a graph."""
-    graph = Rehearsal(cohort.going(), cohort.batches, cohort._signals, cohort._ways, Mode())
-    cohort.mode, cohort._graph = Mode(graph=True), graph
+    mode = cohort.mode
+    graph = Rehearsal(cohort.going(), cohort.batches, cohort._signals, cohort._ways, mode)
+    cohort.mode, cohort._graph = replace(mode, graph=True), graph
     cohort.fit(epochs, on_epoch)
 
 
+@pytest.mark.parametrize("bfloat16", [False, True])
 @pytest.mark.parametrize("size", [8, 12])  # 40 pictures: five whole batches, or three and an odd one
-def test_a_graph_takes_the_eager_steps(size: int) -> None:
-    eager = Cohort(students(), small.stream(size=size), small.teacher())
-    graph = Cohort(students(), small.stream(size=size), small.teacher())
+def test_a_graph_takes_the_eager_steps(size: int, bfloat16: bool) -> None:
+    mode = Mode(bfloat16=bfloat16)
+    eager = Cohort(students(), small.stream(size=size), small.teacher(), mode=mode)
+    graph = Cohort(students(), small.stream(size=size), small.teacher(), mode=mode)
     expected: list[EpochReport] = []
     found: list[EpochReport] = []
     eager.fit(3, expected.append)
@@ -103,6 +108,24 @@ def test_networks_objectives_and_ledgers_are_compiled_whole(monkeypatch: pytest.
         for before, after in zip(expected, found, strict=True):
             assert after.metrics[one.name].accuracy == before.metrics[one.name].accuracy
             assert after.metrics[one.name].loss == pytest.approx(before.metrics[one.name].loss, rel=1e-4)
+
+
+def test_convolutions_have_halves_only_while_a_graph_is_made() -> None:
+    cohort = Cohort(students(), small.stream(), small.teacher(), mode=Mode(bfloat16=True))
+    (halves, *_), student = [Halves(each) for each in cohort.students], cohort.students[0]
+    convolution = student.model.get_submodule("conv")
+    kept = convolution.weight
+    with halves.inside():
+        assert convolution.weight.dtype == torch.bfloat16
+        assert any(leaf is convolution.weight for leaf in halves.leaves)
+        torch.nn.init.ones_(kept)
+        halves.refresh()
+        assert bool((convolution.weight == 1).all())
+    assert convolution.weight is kept
+    assert [leaf.dtype for leaf in halves.leaves].count(torch.bfloat16) == 1
+    with pytest.raises(ZeroDivisionError), halves.inside():
+        raise ZeroDivisionError
+    assert convolution.weight is kept
 
 
 def test_norms_count_their_batches_though_a_graph_does_not() -> None:

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
+from plackett import yamls
 from plackett.errors import InputError
 from plackett.objectives import Objective
 
@@ -36,8 +35,8 @@ def given(text: str) -> Given:
     """
     if text.lstrip().startswith("{"):
         try:
-            terms = yaml.safe_load(text)
-        except yaml.YAMLError as error:
+            terms = yamls.load(text)
+        except yamls.YAMLError as error:
             raise InputError(f"The loss {text!r} is not YAML: {' '.join(str(error).split())}.") from error
         return Given(text, terms)
     name, _, said = text.partition(":")
@@ -65,4 +64,4 @@ def _option(text: str, each: str) -> tuple[str, Any]:
     key, equals, value = each.partition("=")
     if not equals or not key.strip():
         raise InputError(f"The loss {text!r} is not understood at {each!r}; write NAME:option=value,option=value.")
-    return key.strip(), yaml.safe_load(value)
+    return key.strip(), yamls.load(value)

@@ -51,10 +51,10 @@ def numbers(option: str, given: str | None) -> list[float] | None:
 
 def pairs(given: Iterable[str], option: str) -> dict[str, Any]:
     """
-    >>> pairs(["depth=4", "name=lite2"], "--teacher-option")
-    {'depth': 4, 'name': 'lite2'}
+    >>> pairs(["depth=4", "name=lite2", "rate=1e-3"], "--teacher-option")
+    {'depth': 4, 'name': 'lite2', 'rate': 0.001}
     """
-    import yaml
+    from plackett import yamls
 
     found = {}
     for each in given:
@@ -62,8 +62,8 @@ def pairs(given: Iterable[str], option: str) -> dict[str, Any]:
         if not equals or not key.strip():
             raise InputError(f"{option} {each!r} is not key=value.")
         try:
-            found[key.strip()] = yaml.safe_load(value)
-        except yaml.YAMLError:
+            found[key.strip()] = yamls.load(value)
+        except yamls.YAMLError:
             raise InputError(f"{option} {each!r}: {value!r} cannot be read; put quotes around a text.") from None
     return found
 

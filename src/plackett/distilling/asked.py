@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import Field, ValidationError, field_validator
 
+from plackett import yamls
 from plackett.errors import InputError, did_you_mean
 from plackett.experiments.recipes import Strict, shipped
 
@@ -144,18 +144,6 @@ def text(which: str) -> str:
     return shipped(f"{FOLDER}/{which}.yaml")
 
 
-def value(written: str) -> Any:
-    """As YAML reads it, and 1e-3 as the number that it is.
-
-    >>> value("1e-3"), value("null"), value("[1, 2]"), value("lamb")
-    (0.001, None, [1, 2], 'lamb')
-    """
-    try:
-        return float(written) if "e" in written.casefold() else yaml.safe_load(written)
-    except ValueError:
-        return yaml.safe_load(written)
-
-
 def _held(recipe: str) -> dict[str, Any]:
     path = Path(recipe)
     if recipe in SHIPPED:
@@ -170,8 +158,8 @@ def _held(recipe: str) -> dict[str, Any]:
                 f"The recipe {path} cannot be read: {getattr(error, 'strerror', None) or error}."
             ) from error
     try:
-        held = yaml.safe_load(content)
-    except yaml.YAMLError as error:
+        held = yamls.load(content)
+    except yamls.YAMLError as error:
         raise InputError(f"The recipe {recipe} is not YAML: {' '.join(str(error).split())}.") from error
     if held is not None and not isinstance(held, dict):
         raise InputError(f"The recipe {recipe} is not a mapping of keys; see plackett recipes show pictures.")
@@ -199,8 +187,8 @@ def _put(said: dict[str, Any], pair: str) -> None:
             f"{pair!r} is not understood: write key=value, such as epochs=50 or objective.pld.temperature=2."
         )
     try:
-        meant = value(written)
-    except yaml.YAMLError:
+        meant = yamls.load(written)
+    except yamls.YAMLError:
         raise InputError(f"{pair!r}: {written!r} cannot be read; put quotes around a text.") from None
     head, *rest = _placed(key).split(".")
     if head == "objective" and rest:

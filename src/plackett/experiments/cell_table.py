@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import yaml
-
+from plackett import yamls
 from plackett.errors import InputError, did_you_mean
 from plackett.experiments import plain
 from plackett.experiments.cells import Cell
@@ -51,7 +50,7 @@ class Table:
 
 def paper() -> tuple[str, Mapping[str, Mapping[str, tuple[float, float]]]]:
     """The source, and mean and spread by pair and method."""
-    held = yaml.safe_load(shipped("cifar100-paper.yaml"))
+    held = yamls.load(shipped("cifar100-paper.yaml"))
     pairs = {pair: {m: (float(mean), float(spread)) for m, (mean, spread) in figures.items()}
              for pair, figures in held["pairs"].items()}  # fmt: skip
     return str(held["source"]), pairs
@@ -59,7 +58,7 @@ def paper() -> tuple[str, Mapping[str, Mapping[str, tuple[float, float]]]]:
 
 def size() -> tuple[int, int]:
     """Epochs and test pictures of the paper's figures."""
-    held = yaml.safe_load(shipped("cifar100-paper.yaml"))
+    held = yamls.load(shipped("cifar100-paper.yaml"))
     return int(held["epochs"]), int(held["test"])
 
 

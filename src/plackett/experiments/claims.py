@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-import yaml
-
+from plackett import yamls
 from plackett.experiments.cell_table import Line, size, tables
 from plackett.experiments.cells import Cell
 from plackett.experiments.recipes import Strict, shipped
@@ -68,7 +67,7 @@ class Answer:
 
 
 def of_paper(text: str | None = None) -> Claims:
-    held = yaml.safe_load(shipped("cifar100-claims.yaml") if text is None else text)
+    held = yamls.load(shipped("cifar100-claims.yaml") if text is None else text)
     held["excepted"] = held.pop("except", {})
     return Claims.model_validate(held)
 

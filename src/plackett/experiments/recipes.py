@@ -7,10 +7,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, Self
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from plackett import presets
+from plackett import presets, yamls
 from plackett.errors import InputError, did_you_mean
 
 SWEEPS = ("tau", "ce-weight", "weights", "standardize", "divergence", "epochs")
@@ -214,8 +213,8 @@ def read(which: str) -> Recipe:
 
 def parse(text: str, where: str) -> Recipe:
     try:
-        return Recipe.model_validate(_extended(yaml.safe_load(text), where))
-    except yaml.YAMLError as error:
+        return Recipe.model_validate(_extended(yamls.load(text), where))
+    except yamls.YAMLError as error:
         raise InputError(f"The recipe {where} is not YAML: {' '.join(str(error).split())}.") from error
     except ValidationError as error:
         found = error.errors()[0]
@@ -231,7 +230,7 @@ def _extended(given: Any, where: str) -> Any:
     base = given["extends"]
     if base not in SHIPPED:
         raise InputError(f"The recipe {where} extends {base!r}; {did_you_mean(base, SHIPPED)}.")
-    held = _extended(yaml.safe_load(shipped(f"{base}.yaml")), base)
+    held = _extended(yamls.load(shipped(f"{base}.yaml")), base)
     merged = {key: {**held[key], **(given.get(key) or {})} for key in ("training", "pairs", "methods")}
     teacher = {"teacher_training": held.get("teacher_training") or held["training"]}
     return {**held, **teacher, **given, **merged, "extends": held.get("extends") or base}

@@ -14,8 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
+from plackett import yamls
 from plackett.errors import InputError, did_you_mean
 from plackett.experiments.recipes import Method, Recipe, Training
 
@@ -136,8 +135,8 @@ def smallest(given: Sequence[str]) -> list[str]:
 
 def values_of(text: str, said: str) -> list[Any]:
     try:
-        values = [None if each.strip() == "none" else yaml.safe_load(each) for each in said.split(",")]
-    except yaml.YAMLError as error:
+        values = [None if each.strip() == "none" else yamls.load(each) for each in said.split(",")]
+    except yamls.YAMLError as error:
         raise InputError(f"The values of {text!r} are not understood: {' '.join(str(error).split())}.") from error
     if any(".." in each for each in said.split(",")):
         raise InputError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from torch import Tensor
@@ -22,10 +22,14 @@ class Charged(NamedTuple):
 
 
 class Ways(NamedTuple):
-    """How a student's network and its objective are called: as they are, or compiled."""
+    """How a student's network and its objective are called: as they are, or compiled.
+
+    `leaves` are what gradients are taken for, in the place of the trained parameters: in half precision, some of them.
+    """
 
     forward: Callable[..., Any]
     objective: Callable[..., Outcome]
+    leaves: Sequence[Tensor] | None = None
 
 
 def charge(

@@ -14,7 +14,7 @@ What changes from step to step (the epoch, its order, the step, the rates) lies 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +23,7 @@ from plackett.data import Batch, ResidentBatches, Stream
 from plackett.errors import InputError
 from plackett.teachers import Signals
 from plackett.training.charge import Ways
+from plackett.training.halves import Halves
 from plackett.training.ledger import DeviceLedger
 from plackett.training.mode import Mode
 from plackett.training.optimise import Schedule
@@ -46,7 +47,7 @@ class Graphed:
             raise InputError(
                 "A CUDA graph makes its own batches and needs ResidentBatches; use graph=False with others."
             )
-        self.students, self.stream, self.mode, self.ways = students, stream, mode, ways
+        self.students, self.stream, self.mode, self.ways = students, stream, mode, dict(ways)
         self.steps = len(stream.pictures) // stream.size
         if not self.steps:
             raise InputError(f"{len(stream.pictures)} pictures do not fill one batch of {stream.size}.")
@@ -59,6 +60,9 @@ class Graphed:
         self._step = torch.zeros((), dtype=torch.int64, device=device)  # within the epoch
         self._taken = torch.zeros((), dtype=torch.int64, device=device)  # over all epochs
         self._rates = _shared_rates(students, device)
+        self._halves = [Halves(student) for student in students] if mode.bfloat16 else []
+        for student, halves in zip(students, self._halves, strict=bool(self._halves)):
+            self.ways[student.name] = self.ways[student.name]._replace(leaves=halves.leaves)
         self._counters = [c for student in students for _, c in _counting(student.model)]
         count = len(students) if mode.streams else 0
         self._sides = [torch.cuda.Stream(device) for _ in range(count)]  # type: ignore[no-untyped-call]
@@ -105,8 +109,10 @@ class Graphed:
             # Not table[taken]: indexing by one number fetches it to the host.
             rate.copy_(table.index_select(0, self._taken.clamp(max=len(table) - 1).view(1)).squeeze())
         sides: Sequence[torch.cuda.Stream | None] = self._sides or [None] * len(self.students)
-        for student, side in zip(self.students, sides, strict=True):
+        for place, (student, side) in enumerate(zip(self.students, sides, strict=True)):
             with _beside(side):
+                if self._halves:
+                    self._halves[place].refresh()
                 student.step(self._batch, self._signals, self._taken, self.mode, self.ways[student.name])
         following = self._next()
         for side in self._sides:
@@ -120,7 +126,7 @@ class Graphed:
         stream.wait_stream(torch.cuda.current_stream())
         benchmark = torch.backends.cudnn.benchmark
         torch.backends.cudnn.benchmark = True
-        with torch.cuda.stream(stream), uncounted(self.students):
+        with torch.cuda.stream(stream), self._as_captured():
             kept = self._set_aside()
             for _ in range(WARM_UP):
                 self._first_batch()
@@ -135,6 +141,15 @@ class Graphed:
         torch.cuda.current_stream().wait_stream(stream)
         torch.backends.cudnn.benchmark = benchmark
         return first, whole
+
+    @contextmanager
+    def _as_captured(self) -> Iterator[None]:
+        """Networks as a graph holds them: their norms do not count, and their convolutions have halves for weights."""
+        with ExitStack() as stack:
+            stack.enter_context(_uncounted(self.students))
+            for halves in self._halves:
+                stack.enter_context(halves.inside())
+            yield
 
     def _set_aside(self) -> list[tuple[Tensor, Tensor]]:
         """Raises every flag, so that warming up changes no weight, and keeps what it would still change."""
@@ -171,7 +186,7 @@ def _counting(model: nn.Module) -> Iterator[tuple[nn.Module, Tensor]]:
 
 
 @contextmanager
-def uncounted(students: Sequence[Student]) -> Iterator[None]:
+def _uncounted(students: Sequence[Student]) -> Iterator[None]:
     """Norms do not count: a kernel a norm and step, for numbers that are known at the epoch's end."""
     counting = [found for student in students for found in _counting(student.model)]
     try:

@@ -131,8 +131,8 @@ class Student:
         ways = ways or self.uncompiled
         take = self._gradients if self.stepping.parts == 1 else self._by_parts
         losses, gradients, logits = take(batch, signals, mode, ways)
-        for parameter, gradient in zip(self.trained, gradients, strict=True):
-            parameter.grad = None if gradient is None else _laid_out(gradient, parameter)
+        for parameter, gradient in zip(self.trained, _as_their_own(gradients, self.trained), strict=True):
+            parameter.grad = gradient
         found = [parameter.grad for parameter in self.trained if parameter.grad is not None]
         if self.ledger.enter(step, losses, found, logits, batch.targets):
             if self.stepping.clip is not None:
@@ -167,7 +167,8 @@ class Student:
         if self.spread is not None:
             return self.spread.gradients(self.trained, arguments)
         charged = charge(ways.objective, *arguments)
-        gradients = torch.autograd.grad(charged.total, self.trained, allow_unused=True)
+        leaves = self.trained if ways.leaves is None else ways.leaves
+        gradients = torch.autograd.grad(charged.total, leaves, allow_unused=True)
         return [charged.total, *charged.terms], gradients, charged.logits
 
     def metrics(self, steps: int) -> Metrics:
@@ -199,7 +200,7 @@ class Student:
         for parameter, held in self.optimiser.state.items():
             for name, value in held.items():
                 if isinstance(value, Tensor) and value.shape == parameter.shape:
-                    held[name] = _laid_out(value, parameter)
+                    (held[name],) = _as_their_own([value], [parameter])
         if self.average is not None:
             self.average.model.load_state_dict(state["average"])
         self.random_state, self.stopped = state["random_state"], state["stopped"]
@@ -207,6 +208,13 @@ class Student:
             self.ledger.go_on(state["ledger"])
 
 
-def _laid_out(tensor: Tensor, parameter: Tensor) -> Tensor:
-    """With the parameter's strides, on which a fused optimiser insists; `backward()` would see to it."""
-    return tensor if tensor.stride() == parameter.stride() else torch.empty_like(parameter).copy_(tensor)
+def _as_their_own(tensors: Sequence[Tensor | None], parameters: Sequence[Tensor]) -> list[Tensor | None]:
+    """With the parameters' strides, on which a fused optimiser insists, and their precision; all are copied at once."""
+    found = list(tensors)
+    for i, (tensor, parameter) in enumerate(zip(tensors, parameters, strict=True)):
+        if tensor is not None and (tensor.stride() != parameter.stride() or tensor.dtype != parameter.dtype):
+            found[i] = torch.empty_like(parameter)
+    copied = [(new, old) for new, old in zip(found, tensors, strict=True) if new is not None and old is not None]
+    if copied := [(new, old) for new, old in copied if new is not old]:
+        torch._foreach_copy_([new for new, _ in copied], [old for _, old in copied])
+    return found
