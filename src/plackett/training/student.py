@@ -131,7 +131,7 @@ class Student:
         ways = ways or self.uncompiled
         take = self._gradients if self.stepping.parts == 1 else self._by_parts
         losses, gradients, logits = take(batch, signals, mode, ways)
-        for parameter, gradient in zip(self.trained, _as_their_own(gradients, self.trained), strict=True):
+        for parameter, gradient in zip(self.trained, gradients, strict=True):
             parameter.grad = gradient
         found = [parameter.grad for parameter in self.trained if parameter.grad is not None]
         if self.ledger.enter(step, losses, found, logits, batch.targets):
@@ -143,7 +143,7 @@ class Student:
 
     def _by_parts(
         self, batch: Batch, signals: Signals | None, mode: Mode, ways: Ways
-    ) -> tuple[list[Tensor], Sequence[Tensor | None], Tensor]:
+    ) -> tuple[list[Tensor], list[Tensor | None], Tensor]:
         losses: list[Tensor] = []
         gradients: list[Tensor | None] = [None] * len(self.trained)
         logits = []
@@ -161,15 +161,17 @@ class Student:
 
     def _gradients(
         self, batch: Batch, signals: Signals | None, mode: Mode, ways: Ways
-    ) -> tuple[list[Tensor], Sequence[Tensor | None], Tensor]:
+    ) -> tuple[list[Tensor], list[Tensor | None], Tensor]:
         """The total and every term, the gradient of every trained parameter, and the logits."""
         arguments = batch, signals, mode, ways.forward, self.taps
         if self.spread is not None:
-            return self.spread.gradients(self.trained, arguments)
-        charged = charge(ways.objective, *arguments)
-        leaves = self.trained if ways.leaves is None else ways.leaves
-        gradients = torch.autograd.grad(charged.total, leaves, allow_unused=True)
-        return [charged.total, *charged.terms], gradients, charged.logits
+            losses, gradients, logits = self.spread.gradients(self.trained, arguments)
+        else:
+            charged = charge(ways.objective, *arguments)
+            leaves = self.trained if ways.leaves is None else ways.leaves
+            gradients = list(torch.autograd.grad(charged.total, leaves, allow_unused=True))
+            losses, logits = [charged.total, *charged.terms], charged.logits
+        return losses, _as_their_own(gradients, self.trained), logits
 
     def metrics(self, steps: int) -> Metrics:
         """Of this epoch; `steps` is how many were taken in all."""
