@@ -17,6 +17,24 @@ _EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+\Z")
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+.0123456789"))
 
 
+class _Dumper(yaml.SafeDumper):
+    """What it writes as a word, the loader reads as one."""
+
+
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+.0123456789"))
+
+
+def dump(value: Any) -> str:
+    """Keys in their order.
+
+    >>> print(dump({"data": "7e12", "rate": 1e-3, "name": "digits"}), end="")
+    data: '7e12'
+    rate: 0.001
+    name: digits
+    """
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+
+
 def load(text: str) -> Any:
     """
     >>> load("1e-3"), load("null"), load("[1, 2.5E2]"), load("lamb"), load("1e")

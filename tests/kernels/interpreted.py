@@ -264,6 +264,27 @@ def test_what_else_is_asked_of_the_one_number() -> None:
     torch.testing.assert_close(tangent, (slope * slope).sum() / 2, rtol=1e-5, atol=1e-6)
 
 
+def test_what_torch_func_maps_beside_the_logits() -> None:
+    s, t, y = random_case(4, 11, torch.float32)
+    s.requires_grad_()
+    found = torch.func.vmap(lambda c: c * F.pld(s, t, y, impl="triton"))(torch.ones(3))
+    torch.testing.assert_close(found, F.pld(s, t, y).expand(3))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_devices_own_nan_in_a_long_teacher(dtype: torch.dtype) -> None:
+    """All bits but the sign: the lowest of keys, before which nothing lies. By rank its order is that of its class."""
+    s, t, y = random_case(2, 100, torch.float32)
+    bits, whole = (torch.int32, 0x7FFFFFFF) if dtype == torch.float32 else (torch.int16, 0x7FFF)
+    t = t.to(dtype)
+    t.view(bits)[:, [5, 40, 77]] = whole
+    assert bool(t[:, 5].isnan().all())
+    got = long_rows(s.to(dtype), t, y, None, **{**OPTIONS, "weights": "uniform"})
+    assert bool(got.loss.isfinite().all())
+    assert got.gradient is not None
+    torch.testing.assert_close(got.gradient.float().sum(-1), torch.zeros(2), atol=2e-2, rtol=0)
+
+
 def test_backward_goes_through_it() -> None:
     s, t, y = random_case(4, 20, torch.float32)
     s.requires_grad_()

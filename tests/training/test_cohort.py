@@ -15,6 +15,7 @@ from plackett.errors import InputError
 from plackett.objectives import Objective
 from plackett.teachers import LiveTeacher
 from plackett.training import Cohort, EpochReport, Recipe, Student
+from tests.training import small
 
 RECIPE = Recipe(epochs=3, batch_size=8, learning_rate=1e-2, weight_decay=0.01)
 OBJECTIVES: dict[str, dict[str, Any]] = {
@@ -194,3 +195,17 @@ def test_mistakes_get_a_sentence() -> None:
         Recipe(epochs=0, batch_size=1)
     with pytest.raises(InputError, match="learning_rate must be above 0"):
         Recipe(epochs=1, batch_size=1, learning_rate=float("nan"))
+
+
+def test_a_frozen_layer_stays_as_it_is() -> None:
+    def build() -> nn.Module:
+        net = small.plain()
+        net.get_submodule("conv").requires_grad_(False)
+        return net
+
+    (student,) = small.students(["KD"], build=build)
+    before = small.weights(student)
+    Cohort([student], small.stream(), small.teacher()).fit(1)
+    after = small.weights(student)
+    assert torch.equal(after["conv.weight"], before["conv.weight"])
+    assert not torch.equal(after["fc.weight"], before["fc.weight"])

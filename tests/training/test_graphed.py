@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,14 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import AdamW, Optimizer
 
 from plackett.data import Batches
 from plackett.errors import InputError
-from plackett.training import Cohort, EpochReport, Mode, Recipe, Student
+from plackett.training import Cohort, EpochReport, Mode, Recipe, Stepping, Student
 from plackett.training.graphed import WARM_UP, Graphed
-from plackett.training.halves import Halves
+from plackett.training.lean import Lean
 from plackett.training.ledger import DeviceLedger
 from tests.training import small
 
@@ -32,14 +33,14 @@ class Rehearsal(Graphed):
 
     def _captured(self) -> Any:
         with self._as_captured():
-            kept = self._set_aside()
             for _ in range(WARM_UP):
                 self._first_batch()
                 self._whole_step()
-            self._restore(kept)
 
         def whole_step() -> None:
-            with self._as_captured():
+            with ExitStack() as stack:
+                for lean in self._lean:
+                    stack.enter_context(lean.inside())
                 self._whole_step()
 
         return Replayed(self._first_batch), Replayed(whole_step)
@@ -110,28 +111,93 @@ def test_networks_objectives_and_ledgers_are_compiled_whole(monkeypatch: pytest.
             assert after.metrics[one.name].loss == pytest.approx(before.metrics[one.name].loss, rel=1e-4)
 
 
-def test_convolutions_have_halves_only_while_a_graph_is_made() -> None:
-    cohort = Cohort(students(), small.stream(), small.teacher(), mode=Mode(bfloat16=True))
-    (halves, *_), student = [Halves(each) for each in cohort.students], cohort.students[0]
-    convolution = student.model.get_submodule("conv")
-    kept = convolution.weight
-    with halves.inside():
-        assert convolution.weight.dtype == torch.bfloat16
-        assert any(leaf is convolution.weight for leaf in halves.leaves)
+class Odd(nn.Module):
+    """What a graph must not touch, or count as it is: shared, frozen, derived, repeated and float32 convolutions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(3, 4, 3, padding=1)
+        self.stem = nn.Conv2d(4, 4, 1)
+        self.shared, self.back = nn.Conv2d(4, 4, 1), nn.ConvTranspose2d(4, 4, 1)
+        self.back.weight = self.shared.weight
+        self.frozen = nn.Conv2d(4, 4, 1).requires_grad_(False)
+        self.twice = nn.Conv2d(4, 4, 1)
+        self.derived = Standardised(4, 4, 3)
+        self.norm, self.both = nn.BatchNorm2d(4), nn.BatchNorm2d(4)
+        self.instance = nn.InstanceNorm2d(4, track_running_stats=True)
+        self.still = Still(4)
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Any:
+        x = self.norm(self.first(x))
+        with torch.autocast("cpu", enabled=False):
+            x = self.stem(x.float())
+        x = self.back(self.shared(x)) + self.frozen(x)
+        x = self.both(self.twice(self.both(self.twice(x))))
+        return self.fc(self.still(self.instance(self.derived(x))).relu().mean((2, 3)))
+
+
+class Standardised(nn.Conv2d):
+    def forward(self, x: Tensor) -> Tensor:
+        return self._conv_forward(x, self.weight - self.weight.mean((1, 2, 3), keepdim=True), self.bias)
+
+
+class Still(nn.BatchNorm2d):
+    def train(self, mode: bool = True) -> Still:
+        return super().train(False)
+
+
+@pytest.mark.parametrize("parts", [1, 4])
+def test_whatever_a_network_does_a_graph_takes_its_eager_steps(parts: int) -> None:
+    """To the bit, and norms count what they do count: once a pass, twice, or never."""
+    mode = Mode(bfloat16=True)
+    made = [students(Odd)[:1] for _ in range(2)]
+    for (student,) in made:
+        student.stepping = Stepping(parts=parts)
+    eager, graph = (Cohort(each, small.stream(), small.teacher(), mode=mode) for each in made)
+    eager.fit(2)
+    rehearse(graph, 2)
+    (one,), (other,) = made
+    want, found = one.model.state_dict(), other.model.state_dict()
+    for name, tensor in want.items():
+        assert torch.equal(found[name], tensor), name
+    counts = {name: int(x) for name, x in found.items() if name.endswith("num_batches_tracked")}
+    assert [counts[f"{n}.num_batches_tracked"] for n in ("norm", "both", "instance", "still")] == [
+        10 * parts, 20 * parts, 0, 0,
+    ]  # fmt: skip
+
+
+def test_halves_stand_in_only_where_nothing_else_can_tell() -> None:
+    (student,) = students(Odd)[:1]
+    random_state = torch.get_rng_state()
+    lean = Lean(student, next(iter(small.stream().epoch(0))).inputs, Mode(bfloat16=True))
+    assert torch.equal(torch.get_rng_state(), random_state)
+    assert int(student.model.get_buffer("norm.num_batches_tracked")) == 0
+    model: Any = student.model
+    kept = model.first.weight
+    with lean.inside():
+        assert model.first.weight.dtype == torch.bfloat16
+        others = (model.stem, model.shared, model.back, model.frozen, model.twice, model.derived, model.fc)
+        assert {other.weight.dtype for other in others} == {torch.float32}
         torch.nn.init.ones_(kept)
-        halves.refresh()
-        assert bool((convolution.weight == 1).all())
-    assert convolution.weight is kept
-    assert [leaf.dtype for leaf in halves.leaves].count(torch.bfloat16) == 1
-    with pytest.raises(ZeroDivisionError), halves.inside():
+        lean.refresh()
+        assert bool((model.first.weight == 1).all())
+    assert model.first.weight is kept
+    with pytest.raises(ZeroDivisionError), lean.inside():
         raise ZeroDivisionError
-    assert convolution.weight is kept
+    assert model.first.weight is kept
+    assert isinstance(model.norm.num_batches_tracked, Tensor)
 
 
-def test_norms_count_their_batches_though_a_graph_does_not() -> None:
-    cohort = Cohort(students(), small.stream(), small.teacher())
-    rehearse(cohort, 2)
-    assert [int(s.model.get_buffer("norm.num_batches_tracked")) for s in cohort.students] == [10] * len(cohort.students)
+def test_students_are_as_they_were_where_a_capture_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    cohort = Cohort(students(), small.stream(), small.teacher(), mode=Mode(bfloat16=True))
+    monkeypatch.setattr(Graphed, "_whole_step", lambda self: 1 / 0)
+    before = [small.weights(student) for student in cohort.students]
+    with pytest.raises(ZeroDivisionError):
+        Rehearsal(cohort.students, cohort.batches, cohort._signals, cohort._ways, cohort.mode)
+    for student, held in zip(cohort.students, before, strict=True):
+        assert not isinstance(student.ledger, DeviceLedger) or not student.ledger.flag
+        assert all(torch.equal(held[name], tensor) for name, tensor in small.weights(student).items())
 
 
 def test_warming_up_leaves_no_trace() -> None:
@@ -192,6 +258,39 @@ def test_a_graph_needs_a_gpu_and_resident_batches() -> None:
         Rehearsal(students(), batches, lambda batch: None, {}, Mode())
     with pytest.raises(InputError, match="40 pictures do not fill one batch of 64"):
         Rehearsal(students(), small.stream(size=64), lambda batch: None, {}, Mode())
+
+
+def test_an_optimiser_that_asks_the_host_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Asks(Recipe):
+        def make(self, parameters: Any) -> Optimizer:
+            return torch.optim.SGD(list(parameters), lr=self.learning_rate)
+
+    (student,) = small.students(["CE"], build=small.plain, recipe=Asks(**vars(small.RECIPE)))
+    student.ledger = DeviceLedger(("ce",), torch.device("cpu"), looks=True)
+    sentence = (
+        "Student 'CE': SGD asks the host at every step whether it may, which a CUDA graph cannot; use graph=False"
+    )
+    monkeypatch.setattr(Mode, "check", lambda *_: None)
+    with pytest.raises(InputError, match=sentence):
+        Cohort([student], small.stream(), mode=Mode(graph=True))
+
+
+def test_an_odd_batch_is_not_compiled_for() -> None:
+    calls: list[int] = []
+
+    def compiled(function: Callable[..., None]) -> Callable[..., None]:
+        def noted(losses: Any, logits: Tensor, *rest: Any) -> None:
+            calls.append(len(logits))
+            function(losses, logits, *rest)
+
+        return noted
+
+    ledger = DeviceLedger(("ce",), torch.device("cpu"))
+    ledger.tune(compiled)
+    for n in (8, 8, 3, 8):
+        ledger.enter(0, [torch.tensor(1.0)] * 2, [torch.ones(2)], torch.zeros(n, 4), torch.zeros(n, dtype=torch.int64))
+    assert calls == [8, 8, 8]
+    assert ledger.sums()[-1] == 27
 
 
 def test_a_mode_says_what_is_in_use() -> None:

@@ -31,7 +31,9 @@ def wants_gradient(tensor: Tensor) -> bool:
 
 def is_plain(tensor: Tensor) -> bool:
     """Whether nothing but `backward()` and its kin can be asked of what is computed from `tensor`."""
-    return not torch.compiler.is_compiling() and not is_transformed(tensor) and forward_ad._current_level < 0
+    if torch.compiler.is_compiling() or is_transformed(tensor) or forward_ad._current_level >= 0:
+        return False
+    return not torch._C._are_functorch_transforms_active()
 
 
 Times = Callable[..., Tensor]

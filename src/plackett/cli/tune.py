@@ -79,15 +79,14 @@ def tune(
 
 
 def _write(path: Path, recipe: dict[str, Any], found: list[Best], judged: int) -> None:
-    import yaml
-
+    from plackett import yamls
     from plackett.experiments.records import write_text
 
     head = (
         f"# Claim:   none. The best of {found[0].trials} trials of every objective, by {judged:,} training pictures "
         f"that were held out.\n# Command: plackett compare {path}\n\n"
     )
-    write_text(path, head + yaml.safe_dump(recipe, sort_keys=False, allow_unicode=True))
+    write_text(path, head + yamls.dump(recipe))
 
 
 def _show(found: list[Best], spaces: dict[str, Space], train: int, judged: int, seeds: int, path: Path) -> None:

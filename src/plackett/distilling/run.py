@@ -14,9 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-import yaml
-
-from plackett import devices
+from plackett import devices, yamls
 from plackett.distilling import cohorts
 from plackett.distilling.gathered import gather, parameters
 from plackett.distilling.work import Order, Telling, Work
@@ -50,7 +48,7 @@ def distil(order: Order, telling: Telling, show: Callable[[Findings], None]) -> 
     methods = found.terms(None if findings is None else findings.temperature)
     record = _study(work, list(methods))
     write_json(order.out / STUDY, record)
-    write_text(order.out / ASKED, yaml.safe_dump(asked.model_dump(mode="json"), sort_keys=False, allow_unicode=True))
+    write_text(order.out / ASKED, yamls.dump(asked.model_dump(mode="json")))
     try:
         for seed in asked.seeds:
             cohorts.train(work, seed, methods)

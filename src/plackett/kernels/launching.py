@@ -24,11 +24,13 @@ def start(kernel: Any, programs: int, *arguments: Any, **options: Any) -> None:
     Triton finds the compiled kernel by looking at every argument and building two keys; at 100 classes that takes
     longer than the kernel. What it looks at (dtypes, addresses mod 16, integers) is one key here.
     """
-    key = (kernel, *map(_seen, arguments), *options.values())
+    key = (kernel, *map(_seen, arguments), *options.items())
     found = _started.get(key) if _remembers else None
     if found is None:
         compiled = kernel[(programs,)](*arguments, **options)
-        if compiled is not None and any(isinstance(a, Tensor) and a.is_cuda for a in arguments):
+        # Other makers' compilers look at more than `_seen` does.
+        ours = torch.version.cuda is not None and any(isinstance(a, Tensor) and a.is_cuda for a in arguments)
+        if compiled is not None and ours:
             if len(_started) >= _AT_MOST:
                 _started.clear()
             constants = tuple(options[name] for name in kernel.arg_names[len(arguments) :])
@@ -42,11 +44,11 @@ def start(kernel: Any, programs: int, *arguments: Any, **options: Any) -> None:
 def through_triton() -> Iterator[None]:
     """Every launch inside is looked up by Triton itself."""
     global _remembers
-    _remembers = False
+    before, _remembers = _remembers, False
     try:
         yield
     finally:
-        _remembers = True
+        _remembers = before
 
 
 def _seen(argument: Any) -> Any:

@@ -99,6 +99,7 @@ class Checkpoints:
             )
         if missing := [s.name for s in cohort.students if s.name not in held["students"]]:
             raise InputError(f"{path} has no student {missing[0]!r}; it has {', '.join(held['students'])}.")
+        cohort.forget_graph()
         for student in cohort.students:
             try:
                 student.load(held["students"][student.name])

@@ -15,7 +15,7 @@ from plackett.data import Batch, Stream
 from plackett.errors import InputError, PlackettError
 from plackett.files import replacing
 from plackett.teachers import LiveTeacher, Signals, Teacher
-from plackett.training.ledger import Metrics, NotFinite
+from plackett.training.ledger import DeviceLedger, Metrics, NotFinite
 from plackett.training.mode import Mode
 from plackett.training.processes import Processes
 from plackett.training.spread import Spread
@@ -82,6 +82,13 @@ class Cohort:
         self.processes.check(len(batches.pictures), batches.size, len(batches))
         if self.mode.graph and any(student.average is not None for student in self.students):
             raise InputError("A running average of the weights is not kept in a CUDA graph; use graph=False with it.")
+        for student in self.students:
+            if self.mode.graph and isinstance(student.ledger, DeviceLedger) and student.ledger.looks:
+                which = type(student.optimiser).__name__
+                raise InputError(
+                    f"Student {student.name!r}: {which} asks the host at every step whether it may, which a CUDA graph "
+                    "cannot; use graph=False with it, or adamw."
+                )
         if self.mode.channels_last:
             for student in self.students:
                 student.model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -128,6 +135,10 @@ class Cohort:
             f"The device has too little memory for {who} and batches of {self.batches.size}: {said} Take a batch in "
             f"more parts, or smaller batches{fewer}."
         )
+
+    def forget_graph(self) -> None:
+        """What students were captured with is theirs no longer; the next epoch captures them anew."""
+        self._graph = None
 
     def going(self) -> list[Student]:
         return [student for student in self.students if student.stopped is None]

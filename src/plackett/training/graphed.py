@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from plackett.data import Batch, ResidentBatches, Stream
 from plackett.errors import InputError
 from plackett.teachers import Signals
 from plackett.training.charge import Ways
-from plackett.training.halves import Halves
+from plackett.training.lean import Lean
 from plackett.training.ledger import DeviceLedger
 from plackett.training.mode import Mode
 from plackett.training.optimise import Schedule
@@ -60,13 +60,12 @@ class Graphed:
         self._step = torch.zeros((), dtype=torch.int64, device=device)  # within the epoch
         self._taken = torch.zeros((), dtype=torch.int64, device=device)  # over all epochs
         self._rates = _shared_rates(students, device)
-        self._halves = [Halves(student) for student in students] if mode.bfloat16 else []
-        for student, halves in zip(students, self._halves, strict=bool(self._halves)):
-            self.ways[student.name] = self.ways[student.name]._replace(leaves=halves.leaves)
-        self._counters = [c for student in students for _, c in _counting(student.model)]
         count = len(students) if mode.streams else 0
         self._sides = [torch.cuda.Stream(device) for _ in range(count)]  # type: ignore[no-untyped-call]
         self._batch, self._signals = self._next()
+        self._lean = [Lean(student, self._batch.inputs, mode) for student in students]
+        for student, lean in zip(students, self._lean, strict=True):
+            self.ways[student.name] = self.ways[student.name]._replace(leaves=lean.leaves)
         self._first, self._whole = self._captured()
 
     def epoch(self, epoch: int) -> int:
@@ -78,8 +77,8 @@ class Graphed:
         self._first.replay()
         for _ in range(self.steps):
             self._whole.replay()
-        if self._counters:
-            torch._foreach_add_(self._counters, self.steps)
+        for lean in self._lean:
+            lean.count(self.steps)
         return self.steps
 
     def _next(self) -> tuple[Batch, Signals | None]:
@@ -109,10 +108,9 @@ class Graphed:
             # Not table[taken]: indexing by one number fetches it to the host.
             rate.copy_(table.index_select(0, self._taken.clamp(max=len(table) - 1).view(1)).squeeze())
         sides: Sequence[torch.cuda.Stream | None] = self._sides or [None] * len(self.students)
-        for place, (student, side) in enumerate(zip(self.students, sides, strict=True)):
+        for student, lean, side in zip(self.students, self._lean, sides, strict=True):
             with _beside(side):
-                if self._halves:
-                    self._halves[place].refresh()
+                lean.refresh()
                 student.step(self._batch, self._signals, self._taken, self.mode, self.ways[student.name])
         following = self._next()
         for side in self._sides:
@@ -124,10 +122,7 @@ class Graphed:
     def _captured(self) -> tuple[torch.cuda.CUDAGraph, torch.cuda.CUDAGraph]:
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
-        benchmark = torch.backends.cudnn.benchmark
-        torch.backends.cudnn.benchmark = True
-        with torch.cuda.stream(stream), self._as_captured():
-            kept = self._set_aside()
+        with torch.cuda.stream(stream), self._as_captured(), _benchmarked():
             for _ in range(WARM_UP):
                 self._first_batch()
                 self._whole_step()
@@ -137,32 +132,37 @@ class Graphed:
                 self._first_batch()
             with torch.cuda.graph(whole, stream=stream):
                 self._whole_step()
-            self._restore(kept)
         torch.cuda.current_stream().wait_stream(stream)
-        torch.backends.cudnn.benchmark = benchmark
         return first, whole
 
     @contextmanager
     def _as_captured(self) -> Iterator[None]:
-        """Networks as a graph holds them: their norms do not count, and their convolutions have halves for weights."""
+        """Networks as the graph holds them; every flag is up, so that warming up changes no weight, and what it would
+        still change is put back."""
         with ExitStack() as stack:
-            stack.enter_context(_uncounted(self.students))
-            for halves in self._halves:
-                stack.enter_context(halves.inside())
-            yield
+            for lean in self._lean:
+                stack.enter_context(lean.inside())
+            flags = [s.ledger.flag for s in self.students if isinstance(s.ledger, DeviceLedger)]
+            buffers = [b for s in self.students for module in (s.model, s.objective) for b in module.buffers()]
+            kept = [(tensor, tensor.clone()) for tensor in (*flags, *buffers)]
+            try:
+                for flag in flags:
+                    flag.fill_(1.0)
+                yield
+            finally:
+                for tensor, value in kept:
+                    tensor.copy_(value)
 
-    def _set_aside(self) -> list[tuple[Tensor, Tensor]]:
-        """Raises every flag, so that warming up changes no weight, and keeps what it would still change."""
-        flags = [s.ledger.flag for s in self.students if isinstance(s.ledger, DeviceLedger)]
-        buffers = [b for s in self.students for module in (s.model, s.objective) for b in module.buffers()]
-        kept = [(tensor, tensor.clone()) for tensor in (*flags, *buffers)]
-        for flag in flags:
-            flag.fill_(1.0)
-        return kept
 
-    def _restore(self, kept: list[tuple[Tensor, Tensor]]) -> None:
-        for tensor, value in kept:
-            tensor.copy_(value)
+@contextmanager
+def _benchmarked() -> Iterator[None]:
+    """The fastest of a library's convolutions is looked for once, and then held by the graph."""
+    before = torch.backends.cudnn.benchmark
+    torch.backends.cudnn.benchmark = True
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.benchmark = before
 
 
 def _shared_rates(students: Sequence[Student], device: torch.device) -> list[tuple[Tensor, Tensor]]:
@@ -174,28 +174,6 @@ def _shared_rates(students: Sequence[Student], device: torch.device) -> list[tup
         for group in student.optimiser.param_groups:
             group["lr"] = found[student.schedule][1]
     return list(found.values())
-
-
-def _counting(model: nn.Module) -> Iterator[tuple[nn.Module, Tensor]]:
-    """Norms that count their batches and make nothing of it, with their counters."""
-    for module in model.modules():
-        if isinstance(module, nn.modules.batchnorm._NormBase) and module.momentum is not None:
-            counter = module.num_batches_tracked
-            if counter is not None:
-                yield module, counter
-
-
-@contextmanager
-def _uncounted(students: Sequence[Student]) -> Iterator[None]:
-    """Norms do not count: a kernel a norm and step, for numbers that are known at the epoch's end."""
-    counting = [found for student in students for found in _counting(student.model)]
-    try:
-        for module, _ in counting:
-            module.register_buffer("num_batches_tracked", None)
-        yield
-    finally:
-        for module, counter in counting:
-            module.register_buffer("num_batches_tracked", counter)
 
 
 @contextmanager

@@ -119,11 +119,17 @@ class DeviceLedger:
         self._values = torch.zeros(len(terms) + 1, device=device)
         # Each loss times the batch's pictures, then the right ones, then the pictures.
         self._sums = torch.zeros(len(terms) + 3, dtype=torch.float64, device=device)
-        self._add = _added
+        self._compiled: Callable[..., None] | None = None
+        self._shape: torch.Size | None = None
 
     def tune(self, compiled: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
-        """Some thirty small kernels a step become a few."""
-        self._add = compiled(_added)
+        """Some thirty small kernels a step become a few; not for an odd batch, compiled for itself."""
+        self._compiled = compiled(_added)
+
+    @property
+    def looks(self) -> bool:
+        """Whether the host waits for every step."""
+        return self._looks
 
     def begin(self) -> None:
         self._sums.zero_()
@@ -136,7 +142,9 @@ class DeviceLedger:
         if not isinstance(step, Tensor):  # a compiled function would be made anew for every number
             step = torch.full((), step, dtype=torch.int64, device=self.flag.device)
         held = before, self.flag, self._step, self._values, self._sums
-        self._add([loss.detach() for loss in losses], logits.detach(), targets, step, *held)
+        self._shape = self._shape or logits.shape
+        add = self._compiled if self._compiled is not None and logits.shape == self._shape else _added
+        add([loss.detach() for loss in losses], logits.detach(), targets, step, *held)
         return not (self._looks and self.flag.item())
 
     def add_up(self, over: Callable[[Tensor], Tensor]) -> None:

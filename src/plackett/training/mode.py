@@ -11,6 +11,8 @@ import torch
 
 from plackett.errors import InputError
 
+_LIMITS = ("recompile_limit", "accumulated_recompile_limit")
+
 
 @dataclass(frozen=True)
 class Mode:
@@ -57,13 +59,15 @@ class Mode:
 
     @contextmanager
     def compiling(self) -> Iterator[None]:
-        """Networks of one class share their code, and beyond 8 compilations of it torch would give up silently."""
+        """Networks of one class share their code, as all objectives do, and beyond 8 compilations of it torch would
+        give up silently; trials with options of their own need one each."""
         if not self.compile:
             yield
             return
         import torch._dynamo as dynamo
 
-        with dynamo.config.patch(recompile_limit=max(64, dynamo.config.recompile_limit)):
+        many = {name: max(4096, getattr(dynamo.config, name)) for name in _LIMITS}
+        with dynamo.config.patch(many):
             yield
 
     def __str__(self) -> str:

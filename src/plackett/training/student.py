@@ -71,7 +71,7 @@ class Student:
             model = build().to(device)
             state = torch.get_rng_state()
         objective = objective.to(device)
-        optimiser = recipe.make([*model.parameters(), *objective.parameters()])
+        optimiser = recipe.make(p for p in (*model.parameters(), *objective.parameters()) if p.requires_grad)
         schedule = recipe.schedule(steps_per_epoch)
         return cls(name, model, objective, optimiser, schedule, state, stepping=stepping or Stepping())
 

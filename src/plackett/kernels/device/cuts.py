@@ -63,7 +63,8 @@ def cuts_kernel(
         highest: tl.constexpr = 0x7FFFFFFF >> SPARE
         low = tl.min(tl.where(real, _key(run, under, real, SPARE), highest), 0).to(tl.int64)
         high = tl.max(tl.where(real, _key(run, over, real, SPARE), lowest), 0).to(tl.int64)
-        below = _counts(run, size * 0, size, tl.maximum(low - 1, lowest).to(tl.int32), SPARE)
+        # Nothing lies before the lowest key, which is a NaN's.
+        below = _counts(run, size * 0, tl.where(low > lowest, size, 0), tl.maximum(low - 1, lowest).to(tl.int32), SPARE)
         above = _counts(run, below, size, high.to(tl.int32), SPARE)
         while low < high:
             middle = (low + high) >> 1
