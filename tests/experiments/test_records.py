@@ -199,3 +199,10 @@ def test_the_baseline_is_cross_entropy_whatever_it_is_called(tmp_path: Path) -> 
         assert read_study(tmp_path).record.baseline == "alone"
     write_json(folder / RUN, made)
     assert read_study(tmp_path).record.baseline == "kd"
+
+
+def test_the_commit_of_sources_without_a_history_can_be_said() -> None:
+    code = "from plackett.experiments import surroundings; print(surroundings.commit())"
+    said = {**os.environ, "PLACKETT_COMMIT": "0123abc"}
+    run = subprocess.run([sys.executable, "-c", code], env=said, capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "0123abc"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import platform
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
@@ -51,8 +52,11 @@ def where(device: torch.device) -> str:
 def commit() -> str | None:
     """The commit of the checkout that plackett runs from, with `+changes` where its sources differ; None elsewhere.
 
-    Asked once: what this process runs was read when it began.
+    `PLACKETT_COMMIT` says it where sources were copied without their history, as into a container. Asked once: what
+    this process runs was read when it began.
     """
+    if said := os.environ.get("PLACKETT_COMMIT"):
+        return said
     package = Path(plackett.__file__).parent
     root = package.parent.parent
     if not (root / ".git").exists() or package.parent.name != "src":
