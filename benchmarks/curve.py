@@ -11,6 +11,7 @@ from pathlib import Path
 
 import torch
 
+from benchmarks import written
 from benchmarks.losses import RESULTS, Shape, measure
 from benchmarks.measure import copy_gb_s
 from plackett.experiments import surroundings
@@ -30,10 +31,7 @@ def run(path: Path) -> None:
             row["commit"] = surroundings.commit() or ""
             rows.append(row)
             print(classes, shape.rows, row["loss"], row["median_ms"], row["extra_mib"], flush=True)
-        with path.open("w", newline="") as file:  # after each size: a run that is cut short keeps its points
-            writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+        written.write(rows, path)  # after each size: a run that is cut short keeps its points
 
 
 def plot(path: Path, to: Path) -> None:

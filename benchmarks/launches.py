@@ -11,24 +11,21 @@ import re
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks import written
-from benchmarks.losses import SHAPES, Shape, inputs
+from benchmarks.losses import RESULTS, SHAPES, Shape, inputs
+from benchmarks.measure import Step, on_device
 from plackett import functional
 from plackett.experiments import surroundings
 from plackett.kernels.fused import fused_rows
 from plackett.kernels.launch_after import launch_times, launch_total
 from plackett.kernels.launching import through_triton
-
-RESULTS = Path(__file__).parent / "results"
-Step = Callable[[], object]
+from plackett.losses.plackett_luce import Rows
 
 
 def steps(shape: Shape, top_k: int | None) -> list[Step]:
@@ -49,10 +46,8 @@ def kernel_times(calls: list[Step], rounds: int = 5) -> dict[str, list[float]]:
             call()
             torch.cuda.synchronize()
         taken: dict[str, float] = defaultdict(float)
-        for event in recorded.events() or []:
-            if event.device_type == DeviceType.CUDA:
-                name = event.name if event.name.endswith("_kernel") else "PyTorch's own"
-                taken[name] += event.device_time_total / 1e3
+        for kernel, ms in on_device(recorded):
+            taken[kernel if kernel.endswith("_kernel") else "PyTorch's own"] += ms
         for name, ms in taken.items():
             found[name].append(ms)
     return found
@@ -73,17 +68,19 @@ def host_us(call: Step, n: int = 300) -> float:
 def host(shape: Shape) -> dict[str, float]:
     ((s, t, y),) = inputs(shape, "cuda", 1)
     plain = s.detach()
-    rows = fused_rows(
-        plain, t, y, None, temperature=1.0, weights="teacher", label_weight=None, top_k=None, gradient=True
-    )
+
+    def alone() -> Rows:
+        return fused_rows(
+            plain, t, y, None, temperature=1.0, weights="teacher", label_weight=None, top_k=None, gradient=True
+        )
+
+    rows = alone()
     assert rows.gradient is not None
     slope, one = rows.gradient, torch.ones((), device="cuda")
     calls: dict[str, Step] = {
         "PLD": lambda: torch.autograd.grad(functional.pld(s, t, y), s),
         "PLD, forward": lambda: functional.pld(s, t, y),
-        "its rows alone": lambda: fused_rows(
-            plain, t, y, None, temperature=1.0, weights="teacher", label_weight=None, top_k=None, gradient=True
-        ),
+        "its rows alone": alone,
         "its mean alone": lambda: launch_total(rows.loss, None, True),
         "its scaling alone": lambda: launch_times(slope, one, count=one),
         "PyTorch's scaling": lambda: slope * one,
@@ -106,10 +103,10 @@ def main() -> None:
     chip, versions = torch.cuda.get_device_name(), surroundings.versions()
     common = {
         "device": chip,
-        **{name: versions[name] for name in ("plackett", "python", "torch", "triton") if name in versions},
+        **{name: versions[name] for name in ("plackett", "python", "torch")},
         "commit": surroundings.commit() or "",
     }
-    path = given.out / f"launches-{written.slug(chip)}-{versions['torch'].split('+')[0]}.csv"
+    path = written.place(given.out, "launches", chip, versions["torch"])
     rows: list[dict[str, Any]] = []
 
     def add(shape: Shape, what: str, part: str, value: float, unit: str, n: int) -> None:

@@ -108,7 +108,7 @@ def main() -> None:
     print(f"{chip}, torch {versions['torch']}; {given.tokens} tokens, width {given.width}, {given.classes} classes, "
           f"{str(dtype).removeprefix('torch.')}, chunks of {chunk}", flush=True)  # fmt: skip
     rows: list[dict[str, Any]] = []
-    path = given.out / f"linear-{written.slug(chip)}-{versions['torch'].split('+')[0]}.csv"
+    path = written.place(given.out, "linear", chip, versions["torch"])
     for name, call in calls.items():
         if not re.search(given.only, name):
             continue

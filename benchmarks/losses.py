@@ -154,7 +154,7 @@ def main() -> None:
     console = Console(width=110)
     console.print(f"{chip}, torch {versions['torch']}, copy {bandwidth:.0f} GB/s; forward and backward from logits")
     rows: list[dict[str, Any]] = []
-    path = given.out / f"losses-{written.slug(chip)}-{versions['torch'].split('+')[0]}.csv"
+    path = written.place(given.out, "losses", chip, versions["torch"])
     for shape in (shape for shape in SHAPES[device] if re.search(given.shapes, str(shape))):
         measured = list(measure(shape, device, bandwidth, given.only, given.clock))
         show(shape, measured, console)

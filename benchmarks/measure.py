@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
+from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 Step = Callable[[], object]
@@ -69,6 +70,13 @@ def extra_mib(step: Step, device: str) -> float:
     changes = [e for e in recorded.profiler.kineto_results.events() if e.name() == "[memory]"]  # type: ignore[union-attr]
     running = itertools.accumulate(e.nbytes() for e in sorted(changes, key=lambda e: e.start_ns()))
     return max(running, default=0) / 2**20
+
+
+def on_device(recorded: profile) -> Iterator[tuple[str, float]]:
+    """Every kernel that a profiler saw on CUDA, and its milliseconds."""
+    for event in recorded.events() or []:
+        if event.device_type == DeviceType.CUDA:
+            yield event.name, event.device_time_total / 1e3
 
 
 def copy_gb_s(device: str, mib: int = 512) -> float:

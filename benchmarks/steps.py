@@ -16,10 +16,10 @@ from typing import Any
 
 import torch
 import torch._inductor.config
-from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks import written
+from benchmarks.measure import on_device
 from benchmarks.training import PAIRS, RESULTS, cohort
 from plackett.experiments import surroundings
 from plackett.training import Mode
@@ -42,10 +42,9 @@ def profiled(pair: str, count: int, batch: int = 128) -> tuple[float, dict[str, 
         torch.cuda.synchronize()
     launches: Counter[str] = Counter()
     taken: dict[str, float] = defaultdict(float)
-    for event in recorded.events() or []:
-        if event.device_type == DeviceType.CUDA:
-            launches[event.name] += 1
-            taken[event.name] += event.device_time_total / 1e3
+    for kernel, ms in on_device(recorded):
+        launches[kernel] += 1
+        taken[kernel] += ms
     return (clock[3] - clock[2]) / STEPS * 1e3, {
         name: (round(launches[name] / STEPS), taken[name] / STEPS) for name in taken
     }

@@ -16,6 +16,14 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
+def place(folder: Path, what: str, chip: str, torch: str) -> Path:
+    """
+    >>> print(place(Path("results"), "losses", "NVIDIA H200", "2.11.0+cu130"))
+    results/losses-nvidia-h200-2.11.0.csv
+    """
+    return folder / f"{what}-{slug(chip)}-{torch.split('+')[0]}.csv"
+
+
 def write(rows: Sequence[Mapping[str, object]], path: Path) -> Path:
     """The rows under the names of the first one's columns; folders above are made."""
     path.parent.mkdir(parents=True, exist_ok=True)

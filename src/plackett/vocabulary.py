@@ -23,7 +23,7 @@ from plackett.kernels import pick_sparse
 from plackett.losses import linear, sparse
 from plackett.losses.linear import LinearTeacher
 from plackett.losses.registry import PER_CALL
-from plackett.losses.rows import Reduction, compute_dtype, divisor, labels_that_count, rows_that_count
+from plackett.losses.rows import Reduction, compute_dtype, divisor, rows_that_count
 
 __all__ = [
     "FusedLinearPLDLoss",
@@ -147,7 +147,7 @@ def fused_linear_pld(
     shape = hidden.shape[:-1]
     keep = rows_that_count(target, mask, ignore_index)
     flat_keep = None if keep is None else keep.reshape(-1)
-    y = None if target is None else labels_that_count(target.reshape(-1), flat_keep)
+    y = None if target is None else target.reshape(-1)
     flat_hidden = hidden.reshape(-1, hidden.shape[-1])
     factor = None
     if reduction != "none":

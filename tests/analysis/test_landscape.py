@@ -15,18 +15,15 @@ import torch
 from plackett import models
 from plackett.analysis.around import around
 from plackett.analysis.weights import filter_normalised
-from plackett.cli import main
 from plackett.errors import InputError
 from plackett.experiments import weights
 from plackett.experiments.demo import TINY, run
 from plackett.experiments.records import RESULTS
+from tests.cli import calling
 
 
 def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as end:
-        main(["landscape", *arguments])
-    said = capsys.readouterr()
-    return int(end.value.code or 0), said.out, said.err
+    return calling.call(capsys, "landscape", *arguments)
 
 
 @pytest.fixture(scope="module")

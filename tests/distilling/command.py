@@ -9,9 +9,9 @@ from tests.distilling import pets
 SMALL = ("--student-sight", "size=16,mean=0.5,std=0.25,crop=1", "epochs=2", "batch_size=12", "--workers", 0)
 
 
-def made(root: Path) -> Path:
-    """Pictures in `pets`, and in `teacher` who has learned them."""
-    pets.folder(root / "pets", {"train": 12, "val": 6, "test": 8})
+def made(root: Path, train: int = 12, val: int = 6, test: int = 8) -> Path:
+    """So many pictures in `pets`, and in `teacher` who has learned them."""
+    pets.folder(root / "pets", {"train": train, "val": val, "test": test})
     pets.teacher(root / "pets", root / "teacher")
     return root
 

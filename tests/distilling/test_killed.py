@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from plackett.experiments.records import read_run
-from tests.distilling import pets
+from tests.distilling.command import made
 
 pytest.importorskip("timm")
 
@@ -23,10 +23,7 @@ KEPT = ("student/model.safetensors", "seed-0/results.json", "seed-0/metrics.json
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("killed")
-    pets.folder(root / "pets", {"train": 24, "val": 6, "test": 6})
-    pets.teacher(root / "pets", root / "teacher")
-    return root
+    return made(tmp_path_factory.mktemp("killed"), train=24, test=6)
 
 
 def command(place: Path, out: Path, epochs: int = 3) -> list[str]:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from plackett.cli import main
 from plackett.experiments import cells, cost_table
 from plackett.experiments.cells import Cell
 from plackett.experiments.cost_table import gather
 from plackett.experiments.demo import TINY, run
+from tests.cli import calling
 
 
 def cell(method: str, seconds: float | None, cohort: tuple[str, ...], seed: int = 0, **changes: object) -> Cell:
@@ -31,10 +31,7 @@ def written(folder: Path, *made: Cell) -> Path:
 
 
 def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as end:
-        main(["cost", *arguments])
-    said = capsys.readouterr()
-    return int(end.value.code or 0), said.out, said.err
+    return calling.call(capsys, "cost", *arguments)
 
 
 def test_alone_a_method_is_compared_and_the_paper_stands_beside_it(tmp_path: Path) -> None:

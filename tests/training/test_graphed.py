@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,9 +37,7 @@ class Rehearsal(Graphed):
                 self._whole_step()
 
         def whole_step() -> None:
-            with ExitStack() as stack:
-                for lean in self._lean:
-                    stack.enter_context(lean.inside())
+            with self._held():
                 self._whole_step()
 
         return Replayed(self._first_batch), Replayed(whole_step)

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from plackett.kernels.launching import has_ptx, interpreted, start, where_it_lies
+from plackett.kernels.launching import flags, has_ptx, interpreted, start, where_it_lies
 
 MODES = {"teacher": 0, "uniform": 1, "position": 2}
 _PER_THREAD = 16  # logits a thread holds; 8 and 32 were slower
@@ -51,13 +51,14 @@ def launch_exact(
     align = alignment(student, teacher)
     vector = min(align, 16 // min(student.element_size(), teacher.element_size()), (1 << bits) // lanes)
     options = {} if interpreted() else {"maxnreg": maxnreg}
+    counting, counting_step = flags(keep)
     start(
         exact_kernel,
         n,
         student,
         teacher,
         target,
-        None if keep is None else keep.view(torch.uint8),
+        counting,
         rank_weights,
         loss,
         gradient,
@@ -67,7 +68,7 @@ def launch_exact(
         teacher.stride(0) // align,
         teacher.stride(1),
         0 if target is None else target.stride(0),
-        0 if keep is None else keep.stride(0),
+        counting_step,
         classes // align,
         kept,
         1.0 / temperature,
@@ -122,13 +123,14 @@ def launch_topk(
         block, warps, maxnreg = (4096, 16, 64) if classes > _LONG else (2048, 4, 128)
     align = alignment(student, teacher)
     options = {} if interpreted() else {"maxnreg": maxnreg}
+    counting, counting_step = flags(keep)
     start(
         topk_kernel,
         n,
         student,
         teacher,
         target,
-        None if keep is None else keep.view(torch.uint8),
+        counting,
         rank_weights,
         torch.empty(n, 1 << slots, dtype=torch.int32, device=student.device),
         torch.empty(n, dtype=torch.int32, device=student.device),
@@ -140,7 +142,7 @@ def launch_topk(
         teacher.stride(0) // align,
         teacher.stride(1),
         0 if target is None else target.stride(0),
-        0 if keep is None else keep.stride(0),
+        counting_step,
         classes // align,
         kept,
         1.0 / temperature,

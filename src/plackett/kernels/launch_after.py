@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from plackett.choice import times
-from plackett.kernels.launching import start, where_it_lies
+from plackett.kernels.launching import flags, start, where_it_lies
 
 _NUMBERS = 4096  # a program multiplies
 _NUMBERS_A_WARP = 512
@@ -55,14 +55,15 @@ def launch_total(loss: Tensor, keep: Tensor | None, mean: bool) -> tuple[Tensor,
     total = torch.empty((), dtype=torch.float32, device=loss.device)
     count = torch.empty_like(total) if mean else None
     block, warps = (_FEW_ROWS, 4) if len(loss) <= _FEW_ROWS else (8 * _FEW_ROWS, 32)
+    counting, counting_step = flags(keep)
     start(
         total_kernel,
         1,
         loss,
-        None if keep is None else keep.view(torch.uint8),
+        counting,
         total,
         count,
-        0 if keep is None else keep.stride(0),
+        counting_step,
         len(loss),
         KEEP=keep is not None,
         MEAN=mean,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from plackett.kernels.launch import _WARP, MODES, SPARE_BITS, alignment
-from plackett.kernels.launching import has_ptx, interpreted, start, where_it_lies
+from plackett.kernels.launching import flags, has_ptx, interpreted, start, where_it_lies
 
 # log2 of a run and of a part. float32 is sorted once, not twice, up to 1024 at a time.
 _BITS = {torch.float32: 10, torch.float16: 11, torch.bfloat16: 11}
@@ -114,9 +114,8 @@ def _launch(
     place = torch.empty((n, classes), dtype=torch.int16, device=device)
     found = torch.empty((n, 5, runs), dtype=torch.float32, device=device)
     cuts = torch.empty((n, parts + 1, wide), dtype=torch.int32, device=device)
-    flags = None if keep is None else keep.view(torch.uint8)
+    counting, counting_step = flags(keep)
     target_step = 0 if target is None else target.stride(0)
-    keep_step = 0 if keep is None else keep.stride(0)
 
     start(
         runs_kernel,
@@ -124,7 +123,7 @@ def _launch(
         student,
         teacher,
         target,
-        flags,
+        counting,
         by_student,
         by_teacher,
         place,
@@ -134,7 +133,7 @@ def _launch(
         teacher.stride(0) // align,
         teacher.stride(1),
         target_step,
-        keep_step,
+        counting_step,
         classes // align,
         runs,
         1.0 / temperature,
@@ -153,9 +152,9 @@ def _launch(
         cuts_kernel,
         n * (parts + 1),
         by_teacher,
-        flags,
+        counting,
         cuts,
-        keep_step,
+        counting_step,
         classes,
         parts,
         N=bits,
@@ -170,7 +169,7 @@ def _launch(
         n,
         target,
         teacher,
-        flags,
+        counting,
         rank_weights,
         by_student,
         by_teacher,
@@ -184,7 +183,7 @@ def _launch(
         teacher.stride(0),
         teacher.stride(1),
         target_step,
-        keep_step,
+        counting_step,
         classes,
         runs,
         kept,
@@ -213,9 +212,9 @@ def _launch(
             n * runs,
             by_student,
             place,
-            flags,
+            counting,
             gradient,
-            keep_step,
+            counting_step,
             classes // align,
             runs,
             ALIGN=align,

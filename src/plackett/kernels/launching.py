@@ -58,6 +58,11 @@ def _seen(argument: Any) -> Any:
     return float if isinstance(argument, float) else argument
 
 
+def flags(keep: Tensor | None) -> tuple[Tensor | None, int]:
+    """What a kernel reads of the rows that count, and the step from one to the next."""
+    return (None, 0) if keep is None else (keep.view(torch.uint8), keep.stride(0))
+
+
 def where_it_lies(launch: Launch) -> Launch:
     """Triton launches on the current device, wherever the tensors lie; so their device is made the current one."""
 

@@ -41,6 +41,7 @@ def eager_sparse_rows(
 ) -> Rows:
     """In PyTorch operations, on any device."""
     dtype = compute_dtype(student)
+    target = None if target is None else labels_that_count(target, keep)
     indices = teacher.indices.long()
     if keep is not None:  # whatever stands in the other rows
         indices = torch.where(keep.unsqueeze(-1), indices, torch.arange(indices.shape[-1], device=indices.device))
@@ -89,7 +90,7 @@ def sparse_pld(
     s = student.reshape(-1, classes)
     keep = rows_that_count(target, mask, ignore_index)
     flat_keep = None if keep is None else keep.reshape(-1)
-    y = None if target is None else labels_that_count(target.reshape(-1), flat_keep)
+    y = None if target is None else target.reshape(-1)
     gradient = wants_gradient(student)
     with torch.no_grad():
         rows = impl(

@@ -47,7 +47,7 @@ class Graphed:
             raise InputError(
                 "A CUDA graph makes its own batches and needs ResidentBatches; use graph=False with others."
             )
-        self.students, self.stream, self.mode, self.ways = students, stream, mode, dict(ways)
+        self.students, self.stream, self.mode = students, stream, mode
         self.steps = len(stream.pictures) // stream.size
         if not self.steps:
             raise InputError(f"{len(stream.pictures)} pictures do not fill one batch of {stream.size}.")
@@ -64,8 +64,7 @@ class Graphed:
         self._sides = [torch.cuda.Stream(device) for _ in range(count)]  # type: ignore[no-untyped-call]
         self._batch, self._signals = self._next()
         self._lean = [Lean(student, self._batch.inputs, mode) for student in students]
-        for student, lean in zip(students, self._lean, strict=True):
-            self.ways[student.name] = self.ways[student.name]._replace(leaves=lean.leaves)
+        self._ways = [ways[s.name]._replace(leaves=x.leaves) for s, x in zip(students, self._lean, strict=True)]
         self._first, self._whole = self._captured()
 
     def epoch(self, epoch: int) -> int:
@@ -108,10 +107,10 @@ class Graphed:
             # Not table[taken]: indexing by one number fetches it to the host.
             rate.copy_(table.index_select(0, self._taken.clamp(max=len(table) - 1).view(1)).squeeze())
         sides: Sequence[torch.cuda.Stream | None] = self._sides or [None] * len(self.students)
-        for student, lean, side in zip(self.students, self._lean, sides, strict=True):
+        for student, lean, ways, side in zip(self.students, self._lean, self._ways, sides, strict=True):
             with _beside(side):
                 lean.refresh()
-                student.step(self._batch, self._signals, self._taken, self.mode, self.ways[student.name])
+                student.step(self._batch, self._signals, self._taken, self.mode, ways)
         following = self._next()
         for side in self._sides:
             torch.cuda.current_stream().wait_stream(side)
@@ -136,12 +135,17 @@ class Graphed:
         return first, whole
 
     @contextmanager
-    def _as_captured(self) -> Iterator[None]:
-        """Networks as the graph holds them; every flag is up, so that warming up changes no weight, and what it would
-        still change is put back."""
+    def _held(self) -> Iterator[None]:
+        """Networks as the graph holds them."""
         with ExitStack() as stack:
             for lean in self._lean:
                 stack.enter_context(lean.inside())
+            yield
+
+    @contextmanager
+    def _as_captured(self) -> Iterator[None]:
+        """Every flag is up, so that warming up changes no weight, and what it would still change is put back."""
+        with self._held():
             flags = [s.ledger.flag for s in self.students if isinstance(s.ledger, DeviceLedger)]
             buffers = [b for s in self.students for module in (s.model, s.objective) for b in module.buffers()]
             kept = [(tensor, tensor.clone()) for tensor in (*flags, *buffers)]

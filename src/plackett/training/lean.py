@@ -6,7 +6,7 @@ some ten that a layer takes. Norms count their batches, a kernel each, for numbe
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -26,16 +26,15 @@ class Lean:
         cast, self._counted = _seen(student, inputs, mode)
         self._forwards = student.stepping.parts  # of a step
         self._places = [(c, c.get_parameter("weight"), nn.Parameter(c.weight.detach().bfloat16())) for c in cast]
-        self._whole: list[Tensor] = [whole for _, whole, _ in self._places]
-        self._half: list[Tensor] = [half for _, _, half in self._places]
         halves = {id(whole): half for _, whole, half in self._places}
         self.leaves: list[Tensor] = [halves.get(id(parameter), parameter) for parameter in student.trained]
 
     @torch.no_grad()
     def refresh(self) -> None:
         """The halves follow what the optimiser did."""
-        if self._half:
-            torch._foreach_copy_(self._half, self._whole)
+        if self._places:
+            _, whole, half = zip(*self._places, strict=True)
+            torch._foreach_copy_(half, whole)
 
     def count(self, steps: int) -> None:
         """Norms are told of so many steps that they did not count."""
@@ -69,10 +68,10 @@ def _seen(student: Student, inputs: Tensor, mode: Mode) -> tuple[list[nn.Conv2d]
         if type(m) is nn.Conv2d and id(m.weight) in trained and readers[id(m.weight)] == 1
         and m.weight.requires_grad and m.weight.dtype == torch.float32
     ]  # fmt: skip
-    calls: Counter[nn.Module] = Counter()
+    calls: dict[nn.Module, list[bool]] = defaultdict(list)  # of each, whether it was under autocast
 
     def note(module: nn.Module, _: object) -> None:
-        calls[module] += 1 if torch.is_autocast_enabled(inputs.device.type) else 2  # 2: it is left as it is
+        calls[module].append(torch.is_autocast_enabled(inputs.device.type))
 
     hooks = [convolution.register_forward_pre_hook(note) for convolution in convolutions]
     norms = [m for m in model.modules() if type(m) in _COUNTING and m.momentum is not None]
@@ -90,4 +89,4 @@ def _seen(student: Student, inputs: Tensor, mode: Mode) -> tuple[list[nn.Conv2d]
         for buffer, was in kept:
             buffer.copy_(was)
     counted = [(norm, counter, each) for (norm, counter), each in zip(counters, added, strict=True) if each]
-    return [convolution for convolution in convolutions if mode.bfloat16 and calls[convolution] == 1], counted
+    return [convolution for convolution in convolutions if calls[convolution] == [True]], counted

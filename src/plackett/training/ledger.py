@@ -112,7 +112,7 @@ class DeviceLedger:
     """
 
     def __init__(self, terms: Sequence[str], device: torch.device, looks: bool = False) -> None:
-        self.terms, self._looks = tuple(terms), looks
+        self.terms, self.looks = tuple(terms), looks
         self.flag = torch.zeros((), device=device)
         self._one = torch.ones((), device=device)
         self._step = torch.full((), -1, dtype=torch.int64, device=device)
@@ -125,11 +125,6 @@ class DeviceLedger:
     def tune(self, compiled: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
         """Some thirty small kernels a step become a few; not for an odd batch, compiled for itself."""
         self._compiled = compiled(_added)
-
-    @property
-    def looks(self) -> bool:
-        """Whether the host waits for every step."""
-        return self._looks
 
     def begin(self) -> None:
         self._sums.zero_()
@@ -145,7 +140,7 @@ class DeviceLedger:
         self._shape = self._shape or logits.shape
         add = self._compiled if self._compiled is not None and logits.shape == self._shape else _added
         add([loss.detach() for loss in losses], logits.detach(), targets, step, *held)
-        return not (self._looks and self.flag.item())
+        return not (self.looks and self.flag.item())
 
     def add_up(self, over: Callable[[Tensor], Tensor]) -> None:
         over(self._sums)

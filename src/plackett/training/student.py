@@ -212,11 +212,12 @@ class Student:
 
 def _as_their_own(tensors: Sequence[Tensor | None], parameters: Sequence[Tensor]) -> list[Tensor | None]:
     """With the parameters' strides, on which a fused optimiser insists, and their precision; all are copied at once."""
-    found = list(tensors)
+    found, new, old = list(tensors), [], []
     for i, (tensor, parameter) in enumerate(zip(tensors, parameters, strict=True)):
         if tensor is not None and (tensor.stride() != parameter.stride() or tensor.dtype != parameter.dtype):
-            found[i] = torch.empty_like(parameter)
-    copied = [(new, old) for new, old in zip(found, tensors, strict=True) if new is not None and old is not None]
-    if copied := [(new, old) for new, old in copied if new is not old]:
-        torch._foreach_copy_([new for new, _ in copied], [old for _, old in copied])
+            found[i] = own = torch.empty_like(parameter)
+            new.append(own)
+            old.append(tensor)
+    if new:
+        torch._foreach_copy_(new, old)
     return found
